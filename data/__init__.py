@@ -1,0 +1,1 @@
+"""Benchmarks, loaders, splits and graders: the only place that holds reference answers."""

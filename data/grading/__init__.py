@@ -1,0 +1,1 @@
+"""Graders: compare an answer with the reference."""

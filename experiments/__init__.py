@@ -1,0 +1,1 @@
+"""Compare many programs: baselines, studies, tracking and reports."""

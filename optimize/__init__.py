@@ -1,0 +1,1 @@
+"""Measure one program and make it better."""

@@ -1,0 +1,1 @@
+"""How a problem is solved: the stages as DSPy modules, composed into one program, and the Engine behind them."""

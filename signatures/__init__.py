@@ -1,0 +1,1 @@
+"""What each stage asks the Engine: DSPy signatures and their typed fields."""
