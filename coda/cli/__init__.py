@@ -1,0 +1,45 @@
+"""The command line. Each command's module is imported when it is called, so that ``coda --help`` answers at once."""
+
+from __future__ import annotations
+
+from cyclopts import App
+
+from coda import __version__
+
+app = App(
+    name="coda",
+    help="Compile a reasoning pipeline for your open model, measure it, and take the prompts with you.",
+    version=__version__,
+    version_flags=["--version"],
+    result_action="return_value",
+)
+engine = App(name="engine", help="The Engines: fetch, list and serve the embedded one, look at profiles.")
+data = App(name="data", help="The benchmarks: list them, look at problems, check a file.")
+
+app.command("coda.cli.quickstart:quickstart", name="quickstart", help="Run the main job on the embedded Engine.")
+app.command("coda.cli.solve:solve", name="solve", help="Solve one problem and watch the stages.")
+app.command("coda.cli.evaluate:evaluate", name="eval", help="Measure a pipeline on a benchmark.")
+app.command("coda.cli.compile:compile_", name="compile", help="Compile a pipeline for a model and a benchmark.")
+app.command("coda.cli.export:export", name="export", help="Write a compiled pipeline's prompts for use anywhere.")
+app.command("coda.cli.export:show", name="show", help="Show what a compiled pipeline holds and was measured at.")
+app.command(engine)
+app.command(data)
+
+engine.command("coda.cli.engine:pull", name="pull", help="Fetch the embedded Engine's weights (98 MB).")
+engine.command("coda.cli.engine:list_", name="list", help="List the weights that are here.")
+engine.command("coda.cli.engine:serve", name="serve", help="Serve the embedded Engine over the OpenAI protocol.")
+engine.command("coda.cli.engine:profile", name="profile", help="Print the profile of a model.")
+
+data.command("coda.cli.data:list_", name="list", help="List the benchmarks.")
+data.command("coda.cli.data:show", name="show", help="Show a benchmark's problems.")
+data.command("coda.cli.data:check", name="check", help="Check a benchmark or a file of your own, row by row.")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and end the process with the designed exit status.
+
+    0 done, 1 the run failed, 2 bad usage or input, 3 budget reached with partial results saved, 130 interrupted.
+    """
+    from coda.cli.console import run
+
+    raise SystemExit(run(app, arguments))

