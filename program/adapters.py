@@ -91,6 +91,8 @@ class PlainAdapter(Adapter):
             if value is None or str(value).strip() == "":
                 continue
             parts.append(str(value) if position == 0 else f"{_title(name)}:\n{value}")
+        if main_request and (hint := _plain_hint(signature)):
+            parts.append(hint)
         if suffix:
             parts.append(suffix)
         return "\n\n".join(parts)
@@ -187,6 +189,16 @@ def _empty(annotation: Any) -> Any:
     if typing.get_origin(annotation) is typing.Literal:
         return typing.get_args(annotation)[0]
     return [] if typing.get_origin(annotation) is list else ""
+
+
+def _plain_hint(signature: SignatureClass) -> str:
+    """How to write down a last output that is not free text."""
+    field = list(signature.output_fields.values())[-1]
+    if typing.get_origin(field.annotation) is typing.Literal:
+        return "End with " + " or ".join(f'"Answer: {option}"' for option in typing.get_args(field.annotation)) + "."
+    if field.annotation is not str:
+        return str(field.json_schema_extra["desc"])
+    return ""
 
 
 def _title(name: str) -> str:

@@ -50,12 +50,21 @@ class Coda(dspy.Module):  # type: ignore[misc]
         self.reflector = Reflector(self.settings, self.sandbox)
         self.verifier = Verifier(self.settings)
 
+    def with_settings(self, settings: Settings) -> Coda:
+        """A program with other settings, and this one's Engine, sandbox, instructions and demos."""
+        other = Coda(settings, engine=self.engine, sandbox=self.sandbox)
+        mine = dict(self.named_predictors())
+        for name, predictor in other.named_predictors():
+            predictor.demos = list(mine[name].demos)
+            predictor.signature = predictor.signature.with_instructions(mine[name].signature.instructions)
+            predictor.lm = mine[name].lm
+        return other
+
     def modes(self, problem: Problem) -> tuple[Mode, ...]:
-        """The ways in which this problem can be worked on here, by the settings' preference."""
+        """The ways in which this problem can be worked on here; without a sandbox, in words alone."""
         if problem.task == "code":
             return ("code",)
-        wanted = tuple(dict.fromkeys((*self.settings.paths, "code", "reason")))
-        return tuple(mode for mode in wanted if mode == "reason" or self.sandbox.available)
+        return ("reason", "code") if self.sandbox.available else ("reason",)
 
     async def _conduct(self, problem: Problem) -> tuple[Plan, tuple[Attempt, ...], bool, Verdict]:
         plan = await self.planner.acall(problem, self.modes(problem))

@@ -26,4 +26,4 @@ class DevisePaths(dspy.Signature):
     problem: str = dspy.InputField()
     number_of_paths: int = dspy.InputField(desc="how many paths to devise")
     difficulty: Literal["easy", "medium", "hard"] = dspy.OutputField()
-    paths: list[PlannedPath] = dspy.OutputField()
+    paths: list[PlannedPath] = dspy.OutputField(desc='One path a line, as "reason: approach" or "code: approach".')
