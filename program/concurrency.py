@@ -16,6 +16,9 @@ import dspy
 
 T = TypeVar("T")
 
+CLEAN_UP = 30.0
+"""Seconds that an interrupted coroutine has for writing down what it has."""
+
 _lock = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
 
@@ -34,7 +37,7 @@ def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine on the background loop and wait for it.
 
     The caller's context variables travel along (DSPy's settings and trace among them). Interrupting the wait
-    cancels the coroutine.
+    cancels the coroutine, and waits until it has cleaned up (`CLEAN_UP` seconds at most).
 
     Raises:
         RuntimeError: When called on the background loop itself, where waiting would never end.
@@ -47,11 +50,20 @@ def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
     if running is loop:
         coroutine.close()
         raise RuntimeError("run_sync was called on the event loop that it waits for: await the coroutine instead")
-    future = asyncio.run_coroutine_threadsafe(coroutine, loop)
+    ended = threading.Event()
+
+    async def run() -> T:
+        try:
+            return await coroutine
+        finally:
+            ended.set()
+
+    future = asyncio.run_coroutine_threadsafe(run(), loop)
     try:
         return future.result()
     except BaseException:
         future.cancel()
+        ended.wait(CLEAN_UP)
         raise
 
 
