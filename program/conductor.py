@@ -98,7 +98,8 @@ class Coda(dspy.Module):  # type: ignore[misc]
             plan=plan,
             attempts=attempts,
             early_exit=agreed,
-            stopped=troubles[0] if troubles else None,
+            stopped=troubles[0].message if troubles else None,
+            fault=troubles[0].kind if troubles else None,
             usage=budget.usage,
             seconds=time.monotonic() - started,
         )

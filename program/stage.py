@@ -18,13 +18,26 @@ from coda.program.engine.replies import capture
 from coda.program.settings import StageSettings
 from coda.program.types import Finish
 
-_troubles: ContextVar[list[str] | None] = ContextVar("coda_troubles", default=None)
+_troubles: ContextVar[list[Trouble] | None] = ContextVar("coda_troubles", default=None)
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """What stopped a request.
+
+    Attributes:
+        kind: ``budget``, or how the Engine failed.
+        message: What happened.
+    """
+
+    kind: str
+    message: str
 
 
 @contextmanager
-def noting_troubles() -> Iterator[list[str]]:
+def noting_troubles() -> Iterator[list[Trouble]]:
     """Collect what stopped requests within the block (a budget, an Engine that is down), in the order it happened."""
-    troubles: list[str] = []
+    troubles: list[Trouble] = []
     token = _troubles.set(troubles)
     try:
         yield troubles
@@ -110,7 +123,7 @@ def _rollout(predictor: dspy.Predict, turn: int) -> int:
 def _trouble(finish: Finish, error: Exception) -> Asked:
     troubles = _troubles.get()
     if troubles is not None:
-        troubles.append(str(error))
+        troubles.append(Trouble(error.kind if isinstance(error, EngineError) else "budget", str(error)))
     return Asked(finish, error=str(error))
 
 

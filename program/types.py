@@ -142,5 +142,7 @@ class Solution(Frozen):
     """Whether the attempts agreed, so that neither reflection nor verification was paid for."""
     stopped: str | None = None
     """Why the pipeline ended before it was done (a budget, an Engine that is down); ``None`` when it was done."""
+    fault: str | None = None
+    """The kind of what stopped it: ``budget``, or how the Engine failed (`coda.errors.FaultKind`)."""
     usage: Usage = Usage()
     seconds: float = 0.0
