@@ -22,6 +22,7 @@ from typing import Any, Self
 from pydantic import BaseModel
 
 from coda.errors import RunError
+from coda.optimize.identity import ABSENT, differing
 from coda.optimize.records import Record, parse_line
 
 log = logging.getLogger("coda.run")
@@ -30,8 +31,6 @@ SCHEMA = 1
 
 SYNC_EVERY = 1.0
 """Seconds between forced writes to the disk. A crash of the process loses nothing, one of the machine so much."""
-
-_MISSING = "(absent)"
 
 
 class RunDirectory:
@@ -220,26 +219,6 @@ def read_document(file: Path) -> dict[str, Any]:
     return document
 
 
-def differing(held: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """The dotted keys whose values differ, each with the value held and the value wanted."""
-    one, other = _flat(held), _flat(wanted)
-    return {
-        key: (one.get(key, _MISSING), other.get(key, _MISSING))
-        for key in sorted(one.keys() | other.keys())
-        if one.get(key, _MISSING) != other.get(key, _MISSING)
-    }
-
-
-def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in values.items():
-        if isinstance(value, Mapping) and value:
-            flat |= _flat(value, f"{prefix}{key}.")
-        else:
-            flat[prefix + key] = value
-    return flat
-
-
 def _listed(differences: Mapping[str, tuple[Any, Any]], most: int = 8) -> str:
     shown = [f"{key} is {_short(held)} there and {_short(now)} now" for key, (held, now) in differences.items()]
     more = f"; and {len(shown) - most} more" if len(shown) > most else ""
@@ -247,5 +226,5 @@ def _listed(differences: Mapping[str, tuple[Any, Any]], most: int = 8) -> str:
 
 
 def _short(value: Any, most: int = 60) -> str:
-    text = value if value == _MISSING else json.dumps(value, ensure_ascii=False)
+    text = value if value == ABSENT else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= most else text[:most] + "…"

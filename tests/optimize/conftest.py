@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 from coda.optimize.records import GradedAttempt, Record
 from coda.program.types import Execution, Path, Problem, Verdict
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from coda.optimize.findings import finding
 from coda.optimize.gap import GapReport, gap_report
 from coda.program.types import Plan, Usage

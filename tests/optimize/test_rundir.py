@@ -12,10 +12,11 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
+
 from coda.errors import RunError
 from coda.optimize.records import read_results
 from coda.optimize.rundir import RunDirectory, read_config
-from pydantic import BaseModel
 
 IDENTITY = {"benchmark": {"name": "words", "digest": "abc"}, "samples": 1}
 

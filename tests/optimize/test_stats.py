@@ -10,6 +10,7 @@ from statistics import fmean
 import numpy as np
 import pytest
 import scipy.stats
+
 from coda.optimize import stats
 
 
