@@ -123,3 +123,8 @@ async def gather_ordered(awaitables: Iterable[Awaitable[T]]) -> list[T]:
         return list(await asyncio.gather(*tasks))
     finally:
         await branches.close()
+
+
+async def in_default_pool(function: Callable[..., T], *args: Any) -> T:
+    """Run a blocking function that is called once and not for every request, such as starting a server."""
+    return await asyncio.to_thread(function, *args)

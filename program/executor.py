@@ -121,11 +121,16 @@ class Executor(Stage):
         return attempt
 
     async def _run(self, problem: Problem, path: Path, asked: Asked) -> Attempt:
-        """Run the program in a reply; a reply without one is an attempt too."""
+        """Run the program in a reply; one without a program may still state an answer."""
         program = asked.get("program")
         if not program:
-            finish = "unparsable" if asked.finish == "ok" else asked.finish
-            return Attempt(path=path, reasoning=asked.text, finish=finish, error=asked.error)
+            return Attempt(
+                path=path,
+                answer=None if problem.task == "code" else extract(asked.text, problem.task, problem.choices),
+                reasoning=asked.text,
+                finish="unparsable" if asked.finish == "ok" else asked.finish,
+                error=asked.error,
+            )
         execution = await try_program(self.sandbox, problem, program, self.settings)
         answer = program if problem.task == "code" else None
         if answer is None and execution.outcome == "ok":
