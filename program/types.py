@@ -23,6 +23,10 @@ Outcome = Literal["ok", "error", "wrong", "timeout", "memory", "output", "killed
 """How a run of a program ended; ``wrong`` means that it ran, and a test failed."""
 
 
+Isolation = Literal["full", "reduced", "off", "unsafe"]
+"""How programs are confined here: fully, without some layers, not run at all, or run without any confinement."""
+
+
 class Frozen(BaseModel):
     """Base of the pipeline's data: immutable, and strict about names."""
 
@@ -77,6 +81,12 @@ class Execution(Frozen):
     tests_passed: int | None = None
     tests_total: int | None = None
     seconds: float = 0.0
+    peak_memory_mb: float | None = None
+    """The most that one of its processes used, beyond the interpreter with its libraries; ``None`` if unknown."""
+    truncated: bool = False
+    """Whether it printed more than it may; the rest is cut off."""
+    isolation: Isolation = "off"
+    """What stood between the program and the machine; ``off`` where nothing ran."""
 
 
 class Attempt(Frozen):

@@ -1,0 +1,141 @@
+"""The host's side of a template: the process inside the sandbox that forks a job for each program."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from coda.errors import SandboxError
+from coda.program.tools.root import Root
+
+UNPRIVILEGED = 65534
+START_SECONDS = 60.0
+"""How long a template may take to start and to preload its libraries."""
+
+_ISOLATION = (
+    *("--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
+    *("--hostname", "sandbox", "--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL"),
+    *("--uid", str(UNPRIVILEGED), "--gid", str(UNPRIVILEGED)),
+)
+ENVIRONMENT = {
+    "HOME": "/tmp/work",  # noqa: S108 - inside
+    "LANG": "C.UTF-8",
+    "MALLOC_ARENA_MAX": "2",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "PATH": "/usr/bin:/bin",
+    "PYTHONHASHSEED": "0",
+    "TMPDIR": "/tmp",  # noqa: S108 - inside
+}
+"""All that a program finds in its environment. One thread per process, and the same set order in every run."""
+
+TEMPORARY_BYTES = 64 << 20
+
+
+class Template:
+    """A running template.
+
+    Args:
+        bwrap: Path of bubblewrap; ``None`` starts it without any isolation.
+        root: The file system inside.
+        preload: Modules to import before the first job.
+        nested: Whether jobs may get namespaces of their own. Without them a template serves one job only.
+
+    Attributes:
+        filtered: Whether jobs get the system-call filter.
+        delegation: The control group in which each job gets one of its own, where there is one.
+    """
+
+    def __init__(self, bwrap: str | None, root: Root, preload: Sequence[str] = (), *, nested: bool = True) -> None:
+        self.nested = nested and bwrap is not None
+        self.filtered = False
+        self.delegation: Path | None = None
+        self.control, inner = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        options = {
+            "control": inner.fileno(),
+            "preload": list(preload),
+            "nested": self.nested,
+            "path": ["/packages"] if bwrap else sys.path[1:],
+        }
+        with inner:
+            if bwrap is None:
+                command = [sys.executable, *root.command[1:-1], _unconfined_start(), json.dumps(options)]
+            else:
+                command = _bubblewrap(bwrap, root, json.dumps(options), nested=self.nested)
+            self.process = subprocess.Popen(  # noqa: S603 - our own command
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                pass_fds=[inner.fileno()],
+                env=ENVIRONMENT if bwrap is None else {},
+                start_new_session=True,
+            )
+
+    def greeting(self, message: bytes) -> dict[str, bool]:
+        """Read the template's first message: what works inside.
+
+        Raises:
+            SandboxError: It ended instead.
+        """
+        if message:
+            abilities: dict[str, bool] = json.loads(message)
+            self.filtered = abilities["filter"]
+            return abilities
+        self.process.kill()
+        _, complaint = self.process.communicate()
+        line = (complaint.decode(errors="replace").strip().splitlines() or ["it ended without a word"])[-1]
+        raise SandboxError(f"The sandbox cannot be started: {line}. `coda doctor` says what is missing.")
+
+    def send(self, descriptors: Sequence[int]) -> None:
+        """Start a job.
+
+        Raises:
+            OSError: The template has gone.
+        """
+        socket.send_fds(self.control, [b"job"], list(descriptors))
+
+    def close(self) -> None:
+        """End the template and all its jobs."""
+        self.control.close()
+        self.process.kill()
+        self.process.wait()
+        if self.process.stderr is not None:
+            self.process.stderr.close()
+
+
+def _bubblewrap(bwrap: str, root: Root, options: str, *, nested: bool) -> list[str]:
+    as_root = os.geteuid() == 0
+    command = [bwrap, *_ISOLATION]
+    if nested:
+        command += ["--cap-add", "CAP_SYS_ADMIN", "--dir", "/tmp"]  # noqa: S108 - inside
+    else:
+        command += ["--size", str(TEMPORARY_BYTES), "--tmpfs", "/tmp"]  # noqa: S108 - inside
+    for name, value in ENVIRONMENT.items():
+        command += ["--setenv", name, value]
+    command += ["--setenv", "PYTHONHOME", "/python"]
+    for number, (source, place) in enumerate(root.binds):
+        command += ["--ro-bind", f"{{{number}}}" if as_root else source, place]
+    command += [*root.options, "--remount-ro", "/", "--chdir", "/", "--", *root.command, options]
+    if not as_root:
+        return command
+    sources = json.dumps([source for source, _ in root.binds])
+    starter = [sys.executable, "-I", "-S", str(Path(__file__).with_name("launch.py"))]
+    return [*starter, str(UNPRIVILEGED), sources, *command]
+
+
+def _unconfined_start() -> str:
+    """Code that starts the template from this installation."""
+    folder = str(Path(__file__).parent / "guest")
+    return (
+        "import importlib.util, sys, types\n"
+        f"for name in ('coda', 'coda.program', 'coda.program.tools', 'coda.program.tools.guest'):\n"
+        "    sys.modules[name] = types.ModuleType(name)\n"
+        f"    sys.modules[name].__path__ = [{folder!r}] if name.endswith('guest') else []\n"
+        "from coda.program.tools.guest.template import main; main()"
+    )
