@@ -35,17 +35,28 @@ def identify(program: Program) -> dict[str, Any]:
     settings = getattr(program, "settings", None)
     engine = getattr(program, "engine", None)
     return {
-        "name": getattr(program, "name", type(program).__name__),
+        "name": name_of(program),
         "settings": settings.model_dump(mode="json") if settings is not None else {},
         "predictors": _predictors(program),
-        "model": engine.config.model if engine is not None else "",
-        "profile": engine.profile.name if engine is not None else "",
-        "seed": engine.config.seed if engine is not None else 0,
-        "sandbox": sandbox_level(program),
+        "model": model_of(program),
+        "profile": f"{engine.profile.name} ({fingerprint(engine.profile.model_dump())})" if engine is not None else "",
+        "seed": engine.config.seed if engine is not None else None,
+        "sandbox": sandbox_of(program),
     }
 
 
-def sandbox_level(program: Program) -> str:
+def name_of(program: Program) -> str:
+    """What kind of program it is: the name that it gives itself, else its class's."""
+    return str(getattr(program, "name", type(program).__name__))
+
+
+def model_of(program: Program) -> str:
+    """The model behind the program; empty where it has no Engine of its own."""
+    engine = getattr(program, "engine", None)
+    return str(engine.config.model) if engine is not None else ""
+
+
+def sandbox_of(program: Program) -> str:
     """The isolation that the program's own programs run in; ``none`` where it has no sandbox."""
     return str(getattr(getattr(program, "sandbox", None), "level", "none"))
 

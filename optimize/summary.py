@@ -42,6 +42,8 @@ class Facts(Frozen):
     """Results that a whole run has."""
     seconds: float
     """Wall-clock time of all commands that worked on this run, those that were killed excepted."""
+    unfinished: Usage = Usage()
+    """What was paid for problems that then had no result, by commands that ended in order; part of the totals."""
     stopped: Stop | None = None
 
 
@@ -73,7 +75,7 @@ class Summary(Facts):
     reasoning_tokens: int
     cached: int
     stages: dict[str, Usage]
-    """What each stage's requests cost."""
+    """What each stage's requests cost, over all results."""
     early_exit: float
     """The share of results for which the attempts agreed, so that nothing more was spent."""
     errors: dict[str, int]
@@ -119,6 +121,7 @@ class Tally:
             facts: What the records do not say.
             classes: For maj@k, the class of each answer: equal for equivalent answers to a problem.
         """
+        usage = self._usage + facts.unfinished
         findings = [found for _, found in sorted(self.findings.items())]
         groups = _by_problem(findings)
         right = [[float(each.final) for each in group] for group in groups]
@@ -133,8 +136,8 @@ class Tally:
             score=fmean(each.score for each in findings) if findings else 0.0,
             pass_at=_pass_at(groups, self.samples),
             maj_at=_maj_at(groups, self.samples, classes),
-            tokens=self._usage.tokens,
-            **self._usage.model_dump(),
+            tokens=usage.tokens,
+            **usage.model_dump(),
             stages=dict(sorted(self._stages.items())),
             early_exit=fmean(each.early_exit for each in findings) if findings else 0.0,
             errors=dict(sorted(Counter(self.errors.values()).items())),
