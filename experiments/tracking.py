@@ -15,13 +15,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import urlsplit, urlunsplit
 
 from coda import __version__
 from coda.errors import UsageError
 from coda.experiments.figures import metrics_of, table
 from coda.experiments.stories import Story, Storyteller
-from coda.optimize.identity import flat, git_revision
+from coda.optimize.identity import flat, git_revision, without_password
 from coda.optimize.records import Record, read_results
 from coda.optimize.summary import Summary
 from coda.program.events import watching
@@ -282,12 +281,6 @@ class TrackedRun:
     def _log(self, doing: str, action: Callable[..., object]) -> None:
         if self.id is not None:
             self._tracker._try(doing, lambda client: action(client, self.id))
-
-
-def without_password(uri: str) -> str:
-    """A URI as it may be shown: without user and password."""
-    parts = urlsplit(uri)
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])) if "@" in parts.netloc else uri
 
 
 def _database(uri: str) -> Path | None:

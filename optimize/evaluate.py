@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from coda.data.benchmarks import Benchmark, Example
 from coda.errors import DataError
 from coda.optimize.examine import examine, solve
-from coda.optimize.identity import Program, fingerprint, identify, model_of, name_of, sandbox_of
+from coda.optimize.identity import Program, fingerprint, identify, model_of, name_of, provenance, sandbox_of
 from coda.optimize.meter import StageMeter
 from coda.optimize.observers import Observer, Observers
 from coda.optimize.records import Key, Record
@@ -101,7 +101,7 @@ async def aevaluate(
     config = config or EvaluationConfig()
     examples = select(benchmark, config)
     with RunDirectory(run_dir) if isinstance(run_dir, Path) else nullcontext(run_dir) as run:
-        run.claim(_identity(program, benchmark, examples, config))
+        run.claim(_identity(program, benchmark, examples, config), provenance(program))
         return await _Evaluation(program, benchmark, examples, config, run, observer or Observers()).run()
 
 
@@ -222,8 +222,8 @@ class _Evaluation:
         except BaseException:
             self._unfinished += meter.usage
             raise
-        self._stop = self._stop or self._budget_ended()
-        if solution.fault == "budget" and self._budget_ended() is not None:
+        if solution.fault == "budget" and (stop := self._budget_ended()) is not None:
+            self._stop = self._stop or stop
             self._unfinished += meter.usage
             return None
         solution = solution.model_copy(update={"usage": meter.usage, "seconds": time.monotonic() - started})

@@ -7,9 +7,12 @@ import json
 import shutil
 import subprocess
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import urlsplit, urlunsplit
 
+from coda import __version__
 from coda.program.types import Problem, Solution
 
 ABSENT = "(absent)"
@@ -45,6 +48,17 @@ def identify(program: Program) -> dict[str, Any]:
     }
 
 
+def provenance(program: Program) -> dict[str, str | None]:
+    """What is good to know of a run and may differ when it goes on: when, by what, and where the Engine was."""
+    engine = getattr(program, "engine", None)
+    return {
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "coda": __version__,
+        "git": git_revision(),
+        "api_base": without_password(engine.config.api_base) if engine is not None else None,
+    }
+
+
 def name_of(program: Program) -> str:
     """What kind of program it is: the name that it gives itself, else its class's."""
     return str(getattr(program, "name", type(program).__name__))
@@ -70,6 +84,14 @@ def _predictors(program: Program) -> dict[str, str]:
 def fingerprint(value: Any) -> str:
     """Twelve hex digits of the hash of a JSON value."""
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()[:12]
+
+
+def without_password(address: str | None) -> str | None:
+    """An address as it may be shown and stored: without user, password and query."""
+    parts = urlsplit(address or "")
+    if not (parts.query or "@" in parts.netloc):
+        return address
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query=""))
 
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
