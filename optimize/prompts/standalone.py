@@ -1,0 +1,301 @@
+"""A compiled pipeline's prompts in one file that needs Python 3.11 and an OpenAI-compatible server, and nothing else.
+
+    python pipeline.py "What is 17 * 23?" --api-base http://127.0.0.1:8000/v1 --model NAME
+    python pipeline.py "What is 17 * 23?" --api-base … --model … --prompt executor.code     # one prompt alone
+    python pipeline.py "What is 17 * 23?" --show executor.code                              # no server: the messages
+
+It plans, follows the paths in parallel, lets the model reconcile attempts that disagree, and takes the answer that most
+of them give. `messages` gives the exact messages of a prompt, for use in a program of your own.
+
+Programs that the model writes are run only with --unsafe-local-exec, and then with all your rights: there is no sandbox
+here. Without it every path is worked out in words.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+PROGRAM: dict[str, Any] = {}
+
+TRIES = 4
+"""Requests for one reply: a server that is busy or failing is asked again, after 1, 2 and 4 seconds."""
+
+
+def messages(prompt: str, **inputs: Any) -> list[dict[str, str]]:
+    """The messages of a prompt, such as ``messages("executor.reason", problem="…", approach="")``."""
+    return [
+        {"role": each["role"], "content": _content(each["content"], inputs)}
+        for each in PROGRAM["prompts"][prompt]["messages"]
+    ]
+
+
+def _content(content: str | list[dict[str, Any]], inputs: dict[str, Any]) -> str:
+    if isinstance(content, str):
+        return content
+    return "".join(part["text"] if "text" in part else _value(part, inputs) for part in content)
+
+
+def _value(slot: dict[str, Any], inputs: dict[str, Any]) -> str:
+    value = inputs.get(slot["slot"]) if slot.get("optional") else inputs[slot["slot"]]
+    if slot.get("optional") and (value is None or not str(value).strip()):
+        return ""
+    return f"{slot.get('before', '')}{value}"
+
+
+@dataclass(frozen=True)
+class Server:
+    """An OpenAI-compatible server."""
+
+    api_base: str
+    model: str
+    key: str | None = None
+    timeout: float = 600.0
+
+    def ask(self, prompt: str, **inputs: Any) -> dict[str, str]:
+        """Ask once and read the reply's fields; a reply that breaks the format gives what it plainly contains."""
+        spec = PROGRAM["prompts"][prompt]
+        body = {"model": self.model, "messages": messages(prompt, **inputs)}
+        body |= {name: spec[name] for name in ("temperature", "max_tokens") if spec[name] is not None}
+        return read(prompt, self._post(body))
+
+    def _post(self, body: dict[str, Any]) -> str:
+        headers = {"Content-Type": "application/json"}
+        if self.key:
+            headers["Authorization"] = f"Bearer {self.key}"
+        address = f"{self.api_base.rstrip('/')}/chat/completions"
+        request = urllib.request.Request(address, json.dumps(body).encode(), headers)  # noqa: S310
+        for attempt in range(TRIES):
+            try:
+                with urllib.request.urlopen(request, timeout=self.timeout) as reply:  # noqa: S310
+                    text = json.load(reply)["choices"][0]["message"].get("content") or ""
+                break
+            except urllib.error.HTTPError as error:
+                if attempt == TRIES - 1 or (error.code != 429 and error.code < 500):
+                    raise
+                time.sleep(2**attempt)
+        return str(text).rpartition("</think>")[2].strip()
+
+
+def read(prompt: str, reply: str) -> dict[str, str]:
+    """The output fields that a reply holds."""
+    outputs = PROGRAM["prompts"][prompt]["outputs"]
+    fields = {"fields": _marked, "json": _object, "plain": _plain}[PROGRAM["adapter"]](reply, outputs)
+    if not fields.get(outputs[-1]):
+        fields = _plain(reply, outputs)
+    if outputs[-1] == "program":
+        fields["program"] = _program(fields["program"])
+    return fields
+
+
+def _marked(reply: str, outputs: list[str]) -> dict[str, str]:
+    pieces = re.split(r"^[ \t]*\[\[ ## (\w+) ## \]\][ \t]*", reply, flags=re.MULTILINE)
+    found = zip(pieces[1::2], pieces[2::2], strict=True)
+    return {name: text.strip() for name, text in found if name in outputs}
+
+
+def _object(reply: str, outputs: list[str]) -> dict[str, str]:
+    try:
+        found = json.loads(reply[reply.index("{") : reply.rindex("}") + 1], strict=False)
+    except ValueError:
+        return {}
+    return {name: _as_text(value) for name, value in found.items() if name in outputs}
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _plain(reply: str, outputs: list[str]) -> dict[str, str]:
+    text = re.sub(r"^[ \t]*\[\[ ## \w+ ## \]\][ \t]*", "", reply, flags=re.MULTILINE).strip()
+    if len(outputs) == 1:
+        return {outputs[0]: text}
+    *_, thoughts, last = outputs
+    lines = list(re.finditer(r"^[ \t*_#>]*(?:the\s+)?(?:final\s+)?answer[ \t*_]*[:=][ \t*_]*", text, re.I | re.M))
+    if not lines or not text[lines[-1].end() :].strip():
+        return {last: text}
+    return {thoughts: text[: lines[-1].start()].strip(), last: text[lines[-1].end() :].strip()}
+
+
+def _program(text: str) -> str:
+    """The last block of code, or the text itself."""
+    blocks: list[str] = re.findall(r"```[a-zA-Z0-9]*\n(.*?)(?:```|\Z)", text, re.DOTALL)
+    return (blocks[-1] if blocks else text).strip()
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One try at the problem."""
+
+    answer: str | None
+    reasoning: str = ""
+    code: str = ""
+    output: str = ""
+    error: str = ""
+
+    def exhibit(self) -> str:
+        """The attempt with its evidence, as the model is shown it."""
+        parts = [f"Program:\n{self.code}" if self.code else f"Reasoning:\n{self.reasoning}" if self.reasoning else ""]
+        parts.append(f"When run: {self.error}" if self.error else f"It printed: {self.output}" if self.output else "")
+        parts.append(f"Answer: {self.answer}" if self.answer is not None else "")
+        return "\n".join(part for part in parts if part)
+
+
+def solve(server: Server, problem: str, *, run_programs: bool = False) -> tuple[str | None, list[Attempt]]:
+    """Solve a problem: the answer, and all attempts at it."""
+    settings = PROGRAM["settings"]
+    problem = problem.strip()
+    paths = _paths(server, problem, run_programs)
+    first = settings["quorum"]
+    with ThreadPoolExecutor(max_workers=len(paths)) as pool:
+
+        def follow(some: list[tuple[str, str]]) -> list[Attempt]:
+            return list(pool.map(lambda path: _follow(server, problem, *path), some))
+
+        attempts = follow(paths[:first])
+        if not _agreed(attempts, first):
+            attempts += follow(paths[first:])
+    if settings["reflect"] and not _agreed(attempts, first):
+        shown = "\n\n".join(f"Attempt {n}\n{each.exhibit()}" for n, each in enumerate(attempts, start=1))
+        fields = server.ask("reflector.reconcile", problem=problem, attempts=shown)
+        attempts.append(Attempt(_answer(fields["answer"]), reasoning=fields.get("inconsistencies", "")))
+    return _choose(server, problem, attempts), attempts
+
+
+def _paths(server: Server, problem: str, run_programs: bool) -> list[tuple[str, str]]:
+    """Mode and approach of each path: the model's plan, or the default paths."""
+    settings = PROGRAM["settings"]
+    modes = ("reason", "code") if run_programs else ("reason",)
+    planned: list[tuple[str, str]] = []
+    if settings["plan"]:
+        plan = server.ask("planner.propose", problem=problem, number_of_paths=settings["max_paths"])
+        planned = list(dict.fromkeys(path for path in _planned(plan["paths"]) if path[0] in modes))
+    default = [(mode, "") for mode in settings["paths"] if mode in modes] or [("reason", "")] * len(settings["paths"])
+    if not planned:
+        return default[: settings["max_paths"]]
+    chosen = planned[: settings["max_paths"]]
+    return chosen + default[: max(0, settings["quorum"] - len(chosen))]
+
+
+def _planned(text: str) -> list[tuple[str, str]]:
+    try:
+        found = json.loads(text)
+        return [(path["mode"], _directions(path)) for path in found]
+    except (ValueError, TypeError, KeyError):
+        lines = re.finditer(r"^\W*(?:path\s*)?\d*\W*\b(reason|code)\b\W*(.*)$", text, re.IGNORECASE | re.MULTILINE)
+        return [(line[1].lower(), line[2].strip(" \t*:-")) for line in lines]
+
+
+def _directions(path: dict[str, Any]) -> str:
+    steps = [f"{n}. {step}" for n, step in enumerate(path.get("steps") or (), start=1)]
+    return "\n".join(part for part in (path["approach"].strip(), *steps) if part)
+
+
+def _follow(server: Server, problem: str, mode: str, approach: str) -> Attempt:
+    if mode == "reason":
+        fields = server.ask("executor.reason", problem=problem, approach=approach)
+        return Attempt(_answer(fields["answer"]), reasoning=fields.get("reasoning", ""))
+    attempt = _run(server.ask("executor.code", problem=problem, approach=approach)["program"])
+    for _ in range(PROGRAM["settings"]["max_refinements"]):
+        if not attempt.error:
+            break
+        repaired = server.ask("executor.repair", problem=problem, failed_program=attempt.code, feedback=attempt.error)[
+            "program"
+        ]
+        if repaired == attempt.code:
+            break
+        attempt = _run(repaired)
+    return attempt
+
+
+def _run(program: str) -> Attempt:
+    limit = PROGRAM["settings"]["exec_timeout"]
+    command = [sys.executable, "-I", "-"]
+    try:
+        done = subprocess.run(command, input=program, capture_output=True, text=True, timeout=limit, check=False)  # noqa: S603
+    except subprocess.TimeoutExpired:
+        return Attempt(None, code=program, error=f"It did not end within {limit:g} seconds.")
+    output = done.stdout.strip()
+    if done.returncode:
+        return Attempt(None, code=program, output=output, error="\n".join(done.stderr.strip().splitlines()[-5:]))
+    if not output:
+        return Attempt(None, code=program, error="The program ran and printed nothing. It must print the answer.")
+    return Attempt(_answer(output.splitlines()[-1]), code=program, output=output)
+
+
+def _answer(text: str) -> str | None:
+    r"""The answer itself: what \boxed{} holds, or the text without ornaments."""
+    boxed = re.findall(r"\\boxed\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}", text)
+    return (boxed[-1] if boxed else text).strip().strip("*$ ").removesuffix(".").strip() or None
+
+
+def _key(answer: str) -> str:
+    """Equal for answers that are the same but for their writing."""
+    plain = re.sub(r"[\s$,]", "", answer.lower())
+    try:
+        return repr(float(plain))
+    except ValueError:
+        return plain
+
+
+def _tally(attempts: list[Attempt]) -> Counter[str]:
+    return Counter(_key(each.answer) for each in attempts if each.answer is not None)
+
+
+def _agreed(attempts: list[Attempt], quorum: int) -> bool:
+    return any(votes >= quorum for votes in _tally(attempts).values())
+
+
+def _choose(server: Server, problem: str, attempts: list[Attempt]) -> str | None:
+    """The most frequent answer; the model compares the first two that are tied, in both orders."""
+    tally = _tally(attempts).most_common()
+    if not tally:
+        return None
+    first_with = {_key(each.answer): each for each in reversed(attempts) if each.answer is not None}
+    one = first_with[tally[0][0]]
+    if len(tally) == 1 or tally[0][1] > tally[1][1]:
+        return one.answer
+    two = first_with[tally[1][0]]
+    straight = server.ask("verifier.compare", problem=problem, first=one.exhibit(), second=two.exhibit())
+    swapped = server.ask("verifier.compare", problem=problem, first=two.exhibit(), second=one.exhibit())
+    for_two = "second" in straight["better"].lower() and "first" in swapped["better"].lower()
+    return two.answer if for_two else one.answer
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=f"Solve a problem with prompts compiled for {PROGRAM['model']}.")
+    parser.add_argument("problem")
+    parser.add_argument("--api-base", default="http://127.0.0.1:8000/v1", help="address of the server")
+    parser.add_argument("--model", default=PROGRAM["model"], help="the model's name on the server")
+    parser.add_argument("--api-key-env", help="name of the environment variable that holds the key")
+    parser.add_argument("--prompt", choices=list(PROGRAM["prompts"]), help="ask with this prompt alone")
+    parser.add_argument("--show", choices=list(PROGRAM["prompts"]), help="print this prompt's messages and end")
+    parser.add_argument("--input", action="append", default=[], metavar="NAME=TEXT", help="another input of the prompt")
+    parser.add_argument("--unsafe-local-exec", action="store_true", help="run the model's programs, with your rights")
+    given = parser.parse_args()
+    inputs = {"problem": given.problem, **dict(item.split("=", 1) for item in given.input)}
+    server = Server(given.api_base, given.model, os.environ.get(given.api_key_env) if given.api_key_env else None)
+    if given.show:
+        result: Any = messages(given.show, **inputs)
+    elif given.prompt:
+        result = server.ask(given.prompt, **inputs)
+    else:
+        answer, attempts = solve(server, given.problem, run_programs=given.unsafe_local_exec)
+        result = {"answer": answer, "attempts": [vars(each) for each in attempts]}
+    sys.stdout.write(json.dumps(result, ensure_ascii=False, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
