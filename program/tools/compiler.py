@@ -89,7 +89,7 @@ async def build(pool: Pool, language: str, source: str) -> Built:
         SandboxError: There is no compiler, or the sandbox cannot be started.
     """
     row, compiler = LANGUAGES[language], compiler_of(language)
-    binary = os.memfd_create("program", os.MFD_CLOEXEC)
+    made = os.memfd_create("program", os.MFD_CLOEXEC)
     try:
         payload = {
             "role": "build",
@@ -98,21 +98,18 @@ async def build(pool: Pool, language: str, source: str) -> Built:
             "output": "program",
             "command": [compiler, *row.options, "-o", "program", row.source, *row.libraries],
         }
-        async with pool.template(Kind(compiler=compiler)) as template:
-            ended = await Job(template, payload, COMPILE_LIMITS, extra=[binary]).run()
+        ended = await pool.use(
+            Kind(compiler=compiler), lambda template: Job(template, payload, COMPILE_LIMITS, extra=[made]).run()
+        )
         messages = results.text(ended.stderr + ended.stdout, COMPILE_LIMITS, ended.reason)
         if results.outcome_of(ended, messages) == "ok":
-            made, binary = _read_only(binary), -1
-            return Built(made, messages)
+            return Built(_read_only(made), messages)
         why = results.feedback(results.outcome_of(ended, messages), ended, messages, COMPILE_LIMITS)
         return Built(None, f"The program does not compile.\n{why.replace('The program', 'The compiler')}")
     finally:
-        if binary >= 0:
-            os.close(binary)
+        os.close(made)
 
 
 def _read_only(binary: int) -> int:
     """Open it again, read-only: a file that is open for writing cannot be executed."""
-    again = os.open(f"/proc/self/fd/{binary}", os.O_RDONLY | os.O_CLOEXEC)
-    os.close(binary)
-    return again
+    return os.open(f"/proc/self/fd/{binary}", os.O_RDONLY | os.O_CLOEXEC)

@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 import struct
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -66,6 +67,10 @@ class Ended:
     peak_mb: float | None
 
 
+class TemplateGone(SandboxError):
+    """The template ended before the job began; another one can be started."""
+
+
 class Tap:
     """Collects what comes out of a pipe, up to a limit.
 
@@ -105,8 +110,15 @@ class Tap:
             asyncio.get_running_loop().remove_reader(self.fd)
         return bool(piece)
 
+    def close_inner(self) -> None:
+        """Close the writers' end, once they have theirs: only then does the reader see them go."""
+        if self.inner >= 0:
+            os.close(self.inner)
+            self.inner = -1
+
     def close(self) -> None:
-        """Close the host's end."""
+        """Close both ends."""
+        self.close_inner()
         asyncio.get_running_loop().remove_reader(self.fd)
         os.close(self.fd)
 
@@ -138,7 +150,11 @@ class Job:
         self._group: Group | None = None
         self._over = asyncio.get_running_loop().create_future()
         self._stack = contextlib.ExitStack()
-        self._start(payload, stdin, extra)
+        try:
+            self._start(payload, stdin, extra)
+        except BaseException:
+            self.discard()
+            raise
 
     def _start(self, payload: Mapping[str, Any], stdin: bytes, extra: Sequence[int]) -> None:
         self._report, inner = socket.socketpair()
@@ -147,12 +163,26 @@ class Job:
         self._report.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         self._out = self._tap()
         self._err = self._tap()
-        data = json.dumps(_complete(payload, self._limits, self._template)).encode()
+        payload = {"environment": self._environment(), **_common(self._limits, self._template), **payload}
+        data = json.dumps(payload).encode()
         with inner, contextlib.ExitStack() as stack:
             files = [_sealed(content) for content in (data, stdin)]
-            for fd in (*files, self._out.inner, self._err.inner):
+            for fd in files:
                 stack.callback(os.close, fd)
-            self._template.send([files[0], inner.fileno(), files[1], self._out.inner, self._err.inner, *extra])
+            descriptors = [files[0], inner.fileno(), files[1], self._out.inner, self._err.inner, *extra]
+            try:
+                self._template.send(descriptors)
+            except OSError as error:
+                raise TemplateGone("The sandbox's template has ended.") from error
+        self._out.close_inner()
+        self._err.close_inner()
+
+    def _environment(self) -> dict[str, str]:
+        """The program's environment; without a file system of its own it gets a new folder to work in."""
+        if self._template.confined:
+            return ENVIRONMENT
+        folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="coda-", ignore_cleanup_errors=True))
+        return {**ENVIRONMENT, "HOME": folder, "TMPDIR": folder}
 
     def _tap(self) -> Tap:
         tap = Tap(self._limits.output_bytes, lambda: self.stop("output"))
@@ -184,6 +214,10 @@ class Job:
             self._err.drain()
             return self._ended(seconds)
 
+    def discard(self) -> None:
+        """Close all that a job holds; one that was not run never will be."""
+        self._stack.close()
+
     def stop(self, reason: Reason | None) -> None:
         """Kill it, with all that it started; the first reason counts, ``None`` is no reproach."""
         self._reason = self._reason or reason
@@ -205,10 +239,16 @@ class Job:
         data, ancillary, _, _ = self._report.recvmsg(64, socket.CMSG_SPACE(_CREDENTIALS.size))
         if not data or not ancillary:
             self._err.drain()
-            why = self._err.data.decode(errors="replace").strip() or "its template has ended"
-            raise SandboxError(f"A program could not be started in the sandbox: {why}.")
-        self._pid = _CREDENTIALS.unpack(ancillary[0][2][: _CREDENTIALS.size])[0]
-        self._pidfd = os.pidfd_open(self._pid)
+            why = self._err.data.decode(errors="replace").strip()
+            if not why:
+                raise TemplateGone("The sandbox's template has ended.")
+            raise SandboxError(f"A program could not be started: {why}.")
+        pid = _CREDENTIALS.unpack(ancillary[0][2][: _CREDENTIALS.size])[0]
+        try:
+            self._pidfd = os.pidfd_open(pid)
+        except ProcessLookupError as error:
+            raise TemplateGone("The sandbox's template has ended.") from error
+        self._pid = pid
         self._stack.callback(os.close, self._pidfd)
         loop.add_reader(self._pidfd, _settle, self._over)
         self._stack.callback(loop.remove_reader, self._pidfd)
@@ -218,6 +258,8 @@ class Job:
             self._group.add(self._pid)
 
     def _kill(self) -> None:
+        if self._pid < 0:
+            return
         if self._template.nested:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
@@ -254,12 +296,11 @@ def _settle(future: asyncio.Future[None]) -> None:
         future.set_result(None)
 
 
-def _complete(payload: Mapping[str, Any], limits: RunLimits, template: Template) -> dict[str, Any]:
-    """The payload with what every job needs."""
-    defaults = {
+def _common(limits: RunLimits, template: Template) -> dict[str, Any]:
+    """What every job needs."""
+    return {
         "private": template.nested,
         "filter": template.filtered,
-        "environment": ENVIRONMENT,
         "temporary_bytes": TEMPORARY_BYTES,
         "limits": {
             "memory_bytes": limits.memory_mb << 20,
@@ -269,7 +310,6 @@ def _complete(payload: Mapping[str, Any], limits: RunLimits, template: Template)
             "files": 256,
         },
     }
-    return {**defaults, **payload}
 
 
 def _sealed(content: bytes) -> int:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 from coda.errors import SandboxError
 from coda.program.tools import root
 from coda.program.tools.isolation import Ground
+from coda.program.tools.job import TemplateGone
 from coda.program.tools.template import START_SECONDS, Template
 
+T = TypeVar("T")
 Flavour = Literal["plain", "science"]
 
 _USUAL = (
@@ -60,22 +61,30 @@ class Pool:
         self._warm: dict[Kind, Template] = {}
         self._closed = False
 
-    @asynccontextmanager
-    async def template(self, kind: Kind) -> AsyncIterator[Template]:
-        """Wait for a free place, and give a template for one job.
+    async def use(self, kind: Kind, use: Callable[[Template], Awaitable[T]]) -> T:
+        """Wait for a free place, and use a template for one job (or several that belong together).
+
+        A template that has ended, whatever ended it, is replaced once.
 
         Raises:
             SandboxError: None can be started.
         """
         async with self._slots:
-            if self._ground.nested:
-                yield await self._warm_template(kind)
-                return
-            template = await self._start(kind)
+            if not self._ground.nested:
+                return await self._use_once(kind, use)
             try:
-                yield template
-            finally:
-                template.close()
+                return await use(await self._warm_template(kind))
+            except TemplateGone:
+                self._warm.pop(kind).close()
+                return await use(await self._warm_template(kind))
+
+    async def _use_once(self, kind: Kind, use: Callable[[Template], Awaitable[T]]) -> T:
+        """Use a template that serves these jobs alone: nothing else would keep them from later ones."""
+        template = await self._start(kind)
+        try:
+            return await use(template)
+        finally:
+            await template.aclose()
 
     async def _warm_template(self, kind: Kind) -> Template:
         async with self._starting.setdefault(kind, asyncio.Lock()):

@@ -8,8 +8,8 @@ nor a printed success, nor leaving with status 0 passes a test.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
-import os
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -64,25 +64,26 @@ async def examine(template: Template, program: str, tests: Tests, limits: RunLim
     Raises:
         SandboxError: A job could not be started.
     """
-    outside, inside = socket.socketpair()
-    verdict_tap = Tap(_LARGEST_VERDICT, lambda: None)
-    try:
+    serve = {"role": "serve", "program": program}
+    judge = {
+        "role": "judge",
+        "tests": list(tests.tests),
+        "entry_point": tests.entry_point,
+        "stop_early": tests.stop_early,
+    }
+    with contextlib.ExitStack() as stack:
+        verdict_tap = Tap(_LARGEST_VERDICT, lambda: None)
+        stack.callback(verdict_tap.close)
+        outside, inside = socket.socketpair()
         with outside, inside:
-            serve = {"role": "serve", "program": program}
-            judge = {
-                "role": "judge",
-                "tests": list(tests.tests),
-                "entry_point": tests.entry_point,
-                "stop_early": tests.stop_early,
-            }
             tested = Job(template, serve, limits, extra=[inside.fileno()])
+            stack.callback(tested.discard)
             testing = Job(template, judge, limits, extra=[outside.fileno(), verdict_tap.inner])
-        os.close(verdict_tap.inner)
+            stack.callback(testing.discard)
+        verdict_tap.close_inner()
         program_ended, tests_ended = await _both(tested, testing)
         verdict_tap.drain()
         verdict = _parsed(verdict_tap.data)
-    finally:
-        verdict_tap.close()
     return _execution(program_ended, tests_ended, verdict, limits, isolation)
 
 

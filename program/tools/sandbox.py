@@ -169,18 +169,24 @@ class Sandbox:
             os.close(built.binary)
 
     async def _run_python(self, program: str, stdin: str, limits: RunLimits) -> Execution:
-        async with self._open().template(Kind(flavour_of(program))) as template:
-            job = Job(template, {"role": "script", "program": program}, limits, stdin=_bytes(stdin))
-            return results.execution(await job.run(), limits, self.level)
+        payload = {"role": "script", "program": program}
+        ended = await self._open().use(
+            Kind(flavour_of(program)), lambda template: Job(template, payload, limits, stdin=_bytes(stdin)).run()
+        )
+        return results.execution(ended, limits, self.level)
 
     async def _run_binary(self, binary: int, stdin: str, limits: RunLimits) -> Execution:
-        async with self._open().template(Kind()) as template:
-            job = Job(template, {"role": "native"}, limits, stdin=_bytes(stdin), extra=[binary])
-            return results.execution(await job.run(), limits, self.level)
+        payload = {"role": "native"}
+        ended = await self._open().use(
+            Kind(), lambda template: Job(template, payload, limits, stdin=_bytes(stdin), extra=[binary]).run()
+        )
+        return results.execution(ended, limits, self.level)
 
     async def _run_tests(self, program: str, tests: python.Tests, limits: RunLimits) -> Execution:
-        async with self._open().template(Kind(flavour_of(program, *tests.tests))) as template:
-            return await python.examine(template, program, tests, limits, self.level)
+        return await self._open().use(
+            Kind(flavour_of(program, *tests.tests)),
+            lambda template: python.examine(template, program, tests, limits, self.level),
+        )
 
     async def _run_io(
         self, program: str, cases: Sequence[IOCase], language: str, tolerance: float | None, limits: RunLimits

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -11,9 +14,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from coda.errors import SandboxError
+from coda.program.tools import processes
 from coda.program.tools.root import Root
 
 UNPRIVILEGED = 65534
+_CLOSE_SECONDS = 5.0
 START_SECONDS = 60.0
 """How long a template may take to start and to preload its libraries."""
 
@@ -47,12 +52,14 @@ class Template:
         nested: Whether jobs may get namespaces of their own. Without them a template serves one job only.
 
     Attributes:
+        confined: Whether there is any isolation.
         filtered: Whether jobs get the system-call filter.
         delegation: The control group in which each job gets one of its own, where there is one.
     """
 
     def __init__(self, bwrap: str | None, root: Root, preload: Sequence[str] = (), *, nested: bool = True) -> None:
-        self.nested = nested and bwrap is not None
+        self.confined = bwrap is not None
+        self.nested = nested and self.confined
         self.filtered = False
         self.delegation: Path | None = None
         self.control, inner = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -101,12 +108,41 @@ class Template:
         socket.send_fds(self.control, [b"job"], list(descriptors))
 
     def close(self) -> None:
-        """End the template and all its jobs."""
-        self.control.close()
-        self.process.kill()
-        self.process.wait()
+        """End the template and all its jobs, and wait until they are gone."""
+        self._kill()
+        try:
+            self.process.wait(_CLOSE_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
         if self.process.stderr is not None:
             self.process.stderr.close()
+
+    async def aclose(self) -> None:
+        """`close` for event loops: waits without blocking."""
+        if self.process.poll() is not None:
+            self.close()
+            return
+        self._kill()
+        gone = asyncio.get_running_loop().create_future()
+        pidfd = os.pidfd_open(self.process.pid)  # It has not been waited for, so the number is still its own.
+        asyncio.get_running_loop().add_reader(pidfd, lambda: None if gone.done() else gone.set_result(None))
+        try:
+            await asyncio.wait([gone], timeout=_CLOSE_SECONDS)
+        finally:
+            asyncio.get_running_loop().remove_reader(pidfd)
+            os.close(pidfd)
+            self.close()
+
+    def _kill(self) -> None:
+        """Kill what bubblewrap started, so that it can reap it and end by itself; killed itself, it could not."""
+        self.control.close()
+        below = processes.descendants(self.process.pid)
+        for pid in below[:1] if self.confined else below:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        if not below or not self.confined:
+            self.process.kill()
 
 
 def _bubblewrap(bwrap: str, root: Root, options: str, *, nested: bool) -> list[str]:

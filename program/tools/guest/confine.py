@@ -22,9 +22,6 @@ from typing import Any
 
 from coda.program.tools.guest import syscalls
 
-HOME = "/tmp/work"  # noqa: S108 - a file system of its own
-NOBODY = 65534
-
 _NEW_MOUNTS, _NEW_UTS, _NEW_IPC, _NEW_USER, _NEW_PID, _NEW_NET, _NEW_CGROUP = (
     0x00020000,
     0x04000000,
@@ -36,6 +33,8 @@ _NEW_MOUNTS, _NEW_UTS, _NEW_IPC, _NEW_USER, _NEW_PID, _NEW_NET, _NEW_CGROUP = (
 )
 _NO_SETUID, _NO_DEVICES, _NO_EXECUTION = 2, 4, 8
 _SET_NO_NEW_PRIVS, _DROP_BOUNDING, _AMBIENT, _CLEAR_AMBIENT, _CHILD_SUBREAPER = 38, 24, 47, 4, 36
+_NICE = 5
+"""Programs give way to the process that waits for them, which also talks to the Engine."""
 _CAPABILITY_VERSION = 0x20080522
 _LAST_CAPABILITY = 63
 
@@ -91,6 +90,7 @@ def warden(report_fd: int, program: Callable[[int], None]) -> None:
         program(base)
         os._exit(0)
     keep_only({report_fd})
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(OSError):  # Outside of a pid namespace orphans would leave the tree.
         _libc.prctl(_CHILD_SUBREAPER, 1, 0, 0, 0)
     status, usage = _reap_until(child)
@@ -130,15 +130,17 @@ def limit(limits: dict[str, Any], base: int) -> None:
 def settle(standard: Sequence[int], kept: set[int], environment: dict[str, str]) -> None:
     """Become the program's process: its own session, standard files, work folder and environment, nothing else open."""
     os.setsid()
+    os.nice(_NICE)
     for number in (signal.SIGINT, signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
     for target, source in enumerate(standard):
         os.dup2(source, target, inheritable=True)
     keep_only({0, 1, 2, *kept})
     os.umask(0o077)
+    home = environment["HOME"]
     with contextlib.suppress(FileExistsError):
-        os.mkdir(HOME)  # noqa: PTH102 - pathlib is not loaded here
-    os.chdir(HOME)
+        os.mkdir(home)  # noqa: PTH102 - pathlib is not loaded here
+    os.chdir(home)
     os.environ.clear()
     os.environ.update(environment)
 

@@ -7,6 +7,7 @@ import importlib
 import json
 import os
 import sys
+import types
 from typing import Any
 
 from coda.program.tools.guest import asserts, remote
@@ -97,8 +98,8 @@ class Judge:
                 continue  # Never the program's: it could make `abs` or `all` say what it likes.
             kind, *details = defines.get(name, ["unknown"])
             library = _SHORTCUTS.get(name, name) if name in attributed else details[0] if kind == "module" else ""
-            if library.split(".")[0] in _LIBRARIES:
-                self._names[name] = importlib.import_module(library)
+            if library.split(".")[0] in _LIBRARIES and (module := _imported(library)) is not None:
+                self._names[name] = module
             elif kind == "exception":
                 self._names[name] = self._link.exception_class(details)
             elif kind != "unknown":
@@ -157,6 +158,14 @@ class Judge:
 
 class MissingEntry(Exception):
     """The program does not define the function that the tests are about."""
+
+
+def _imported(library: str) -> types.ModuleType | None:
+    """A library, from the tests' own side; ``None`` where it is not here."""
+    try:
+        return importlib.import_module(library)
+    except Exception:
+        return None
 
 
 def _count(script: asserts.Script) -> int:

@@ -152,7 +152,7 @@ class Link:
         for module in _KNOWN:
             if isinstance(name, str) and getattr(module, name, None) is value:
                 return {"t": "known", "v": [module.__name__, name]}
-        if isinstance(value, types.FunctionType | types.MethodType):
+        if isinstance(value, types.FunctionType | types.MethodType) or _belongs_to_container(value):
             self._functions.append(value)
             return {"t": "function", "v": len(self._functions) - 1}
         raise plain.NotPlain(
@@ -263,6 +263,11 @@ def short(value: Any, *, text: bool = False) -> str:
 def _described(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     parts = [short(argument) for argument in args] + [f"{key}={short(value)}" for key, value in kwargs.items()]
     return f"{name}({', '.join(parts)})"
+
+
+def _belongs_to_container(value: Any) -> bool:
+    """Whether it is a method of one of the test's own containers, such as ``seen.append``."""
+    return isinstance(value, types.BuiltinMethodType) and isinstance(value.__self__, list | dict | set)
 
 
 def _replace(target: Any, content: Any) -> None:
