@@ -219,15 +219,15 @@ class _Evaluation:
         try:
             with labelled(problem=example.problem.key, sample=sample), spending(meter):
                 solution = await solve(self._program, example.problem)
+            if solution.fault != "budget" or (stop := self._budget_ended()) is None:
+                cost = {"usage": meter.usage, "seconds": time.monotonic() - started}
+                return await examine(example, sample, solution.model_copy(update=cost), meter.stages)
         except BaseException:
             self._unfinished += meter.usage
             raise
-        if solution.fault == "budget" and (stop := self._budget_ended()) is not None:
-            self._stop = self._stop or stop
-            self._unfinished += meter.usage
-            return None
-        solution = solution.model_copy(update={"usage": meter.usage, "seconds": time.monotonic() - started})
-        return await examine(example, sample, solution, meter.stages)
+        self._unfinished += meter.usage
+        self._stop = self._stop or stop
+        return None
 
     def _budget_ended(self) -> Stop | None:
         """Whether a budget of the whole run has refused a request."""
@@ -237,9 +237,9 @@ class _Evaluation:
         return Stop(reason="budget", message=refused) if refused is not None else None
 
     def _judge(self, record: Record) -> None:
-        """Stop a run that is hopeless."""
+        """Stop a run that is hopeless; a limit on each problem is no fault, however often it is reached."""
         self._asked += 1
-        self._failed += record.error is not None
+        self._failed += record.error is not None and record.error.kind != "budget"
         if self._failed >= MANY_ERRORS and self._failed > self._config.max_error_rate * self._asked:
             reason = record.error.message if record.error is not None else "see results.jsonl"
             self._stop = self._stop or Stop(

@@ -200,6 +200,14 @@ async def test_a_few_errors_do_not_stop_a_run(tmp_path: Path) -> None:
     assert (summary.n, summary.errors, summary.stopped) == (60, {"server": 12}, None)
 
 
+async def test_problems_that_reach_their_own_limit_do_not_stop_a_run(tmp_path: Path) -> None:
+    async def exhausted(problem: Problem) -> str:
+        raise BudgetExceeded("The budget of 2 calls is used up.")
+
+    summary = await aevaluate(Scripted(exhausted), benchmark(30), run_dir=tmp_path)
+    assert (summary.n, summary.errors, summary.stopped) == (30, {"budget": 30}, None)
+
+
 async def test_a_set_up_that_cannot_work_is_raised_at_once(tmp_path: Path) -> None:
     async def unusable(problem: Problem) -> str:
         raise UsageError("No Engine.")
@@ -323,7 +331,7 @@ async def test_the_summary_on_disk_has_the_documented_names(tmp_path: Path) -> N
     assert [name for name in [*summary, *result] if f"`{name}`" not in documented] == []
 
 
-async def test_a_benchmark_of_ten_thousand_problems_leaves_small_traces_in_memory(tmp_path: Path) -> None:
+async def test_memory_does_not_grow_with_what_records_hold(tmp_path: Path) -> None:
     async def long_winded(problem: Problem) -> str:
         return number(problem) + " " * 10_000
 
