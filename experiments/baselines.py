@@ -63,6 +63,10 @@ class Baseline(dspy.Module):  # type: ignore[misc]
         """Solve a problem, see `Coda.asolve`."""
         return await self._for(problem).asolve(problem)
 
+    def solve(self, problem: Problem) -> Solution:
+        """Solve a problem and wait for it."""
+        return run_sync(self.asolve(problem))
+
     async def aforward(self, problem: Problem) -> dspy.Prediction:
         """Solve a problem as a DSPy module does."""
         return await self._for(problem).acall(problem=problem)
