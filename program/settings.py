@@ -51,9 +51,9 @@ class Settings(BaseModel):
     """Ask for written reasoning. Off for Engines that reason internally: asking again would pay for it twice."""
     plan: bool = True
     """Let the Engine devise the paths; off, or when its plan cannot be used, the default ``paths`` are followed."""
-    paths: tuple[Mode, ...] = Field(default=("code", "reason", "code", "reason"), min_length=1, max_length=16)
+    paths: tuple[Mode, ...] = Field(default=("code", "reason", "code", "reason"), min_length=1, max_length=60)
     """The default paths, likeliest first."""
-    max_paths: int = Field(default=4, ge=1, le=16)
+    max_paths: int = Field(default=4, ge=1, le=60)
     """At most so many paths of a plan are followed."""
     quorum: int = Field(default=2, ge=1)
     """So many attempts with the same answer end the search; 1 takes the first answer that comes."""

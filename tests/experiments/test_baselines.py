@@ -126,6 +126,9 @@ def test_numbers_of_samples_that_make_no_sense_are_refused() -> None:
             Baseline("single", program, 2)
         with pytest.raises(UsageError, match="or more"):
             Baseline("self-consistency", program, 0.5)
+        with pytest.raises(UsageError, match="A baseline of 61 samples"):
+            Baseline("self-consistency", program, 60.5)
+        assert len(Baseline("self-consistency", program, 60).settings.paths) == 60
 
 
 @pytest.mark.sandbox
