@@ -145,5 +145,5 @@ def _judged(
     if program.reason is not None or (verdict.gone and ended in {"killed", "memory", "timeout"}):
         return ended, f"{results.feedback(ended, program, stderr, limits)}\n{story}".strip()
     if verdict.load_error is not None:
-        return "error", results.shortened(verdict.load_error) or "The program ended before it could be tested."
+        return "error", results.shortened(verdict.load_error.strip()) or "The program ended before it could be tested."
     return "wrong", story

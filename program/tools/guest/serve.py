@@ -6,6 +6,7 @@ A program can send whatever it likes over the wire: that only decides what its f
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import operator
 import types
@@ -59,8 +60,9 @@ class Server:
 
     def answer(self) -> None:
         """Answer until the other end closes."""
-        while (ask := self._wire.receive()) is not None:
-            self._wire.send(self._reply(ask))
+        with contextlib.suppress(OSError, ValueError):
+            while (ask := self._wire.receive()) is not None:
+                self._wire.send(self._reply(ask))
 
     def _reply(self, ask: dict[str, Any]) -> dict[str, Any]:
         try:

@@ -1,0 +1,18 @@
+"""One sandbox for all tests of the tools; without bubblewrap they are skipped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from coda.program.tools.sandbox import Sandbox
+
+
+@pytest.fixture(scope="session")
+def sandbox() -> Iterator[Sandbox]:
+    sandbox = Sandbox()
+    if not sandbox.available:
+        pytest.skip(sandbox.why)
+    yield sandbox
+    sandbox.close()
