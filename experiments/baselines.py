@@ -32,7 +32,7 @@ _VERIFIERS: dict[BaselineName, Strategy] = {
 }
 
 
-class Baseline(dspy.Module):  # type: ignore[misc]
+class Baseline(dspy.Module):
     """Samples a number of answers to each problem and chooses one.
 
     Args:

@@ -23,7 +23,7 @@ from coda.program.types import Attempt, Mode, Plan, Problem, Solution, Verdict
 from coda.program.verifier import Verifier
 
 
-class Coda(dspy.Module):  # type: ignore[misc]
+class Coda(dspy.Module):
     """Orchestrates an Engine: plan, execute, reflect, verify; as much of it as the problem needs.
 
     Args:
@@ -49,6 +49,17 @@ class Coda(dspy.Module):  # type: ignore[misc]
         self.executor = Executor(self.settings, self.sandbox)
         self.reflector = Reflector(self.settings, self.sandbox)
         self.verifier = Verifier(self.settings)
+
+    @property
+    def own_engine(self) -> Engine:
+        """The program's own Engine.
+
+        Raises:
+            UsageError: It has none.
+        """
+        if self.engine is None:
+            raise UsageError("This program has no Engine of its own: make it with Coda(engine=…).")
+        return self.engine
 
     def with_settings(self, settings: Settings) -> Coda:
         """A program with other settings, and this one's Engine, sandbox, instructions and demos."""
@@ -85,7 +96,7 @@ class Coda(dspy.Module):  # type: ignore[misc]
         started = time.monotonic()
         emit("problem", problem)
         with (
-            dspy.context(adapter=adapter_for(self.settings.adapter)),
+            dspy.context(lm=self._lm(), adapter=adapter_for(self.settings.adapter)),
             labelled(problem=problem.key),
             spending(Budget(self.settings.per_problem)) as budget,
             noting_troubles() as troubles,
@@ -119,13 +130,17 @@ class Coda(dspy.Module):  # type: ignore[misc]
         Raises:
             UsageError: There is no Engine.
         """
-        lm = self.engine.lm if self.engine is not None else dspy.settings.lm
-        if lm is None:
-            raise UsageError("No Engine: give Coda(engine=…), or configure DSPy with an LM.")
-        with dspy.context(lm=lm):
+        with dspy.context(lm=self.engine.lm if self.engine is not None else dspy.settings.lm):
             prediction = await on_background_loop(self.acall(problem=problem))
         solution: Solution = prediction.solution
         return solution
+
+    def _lm(self) -> dspy.BaseLM:
+        """DSPy's current LM, which an optimizer may have set, else this program's Engine."""
+        lm = dspy.settings.lm or (self.engine.lm if self.engine is not None else None)
+        if lm is None:
+            raise UsageError("No Engine: give Coda(engine=…), or configure DSPy with an LM.")
+        return lm
 
     def solve(self, problem: Problem) -> Solution:
         """Solve a problem with this program's Engine and wait for it; see `asolve`."""

@@ -67,7 +67,7 @@ class Asked:
         return value if isinstance(value, str) else ""
 
 
-class Stage(dspy.Module):  # type: ignore[misc]
+class Stage(dspy.Module):
     """A stage of the pipeline: predictors with one name in the ledger and one set of sampling settings."""
 
     stage = "stage"

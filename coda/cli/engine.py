@@ -16,11 +16,12 @@ def pull(*, source: Path | None = None) -> int:
     """
     from rich.progress import BarColumn, DownloadColumn, Progress, TransferSpeedColumn
 
-    from coda.program.engine import weights
+    from coda.program.engine.pull import pull as fetch
 
-    with Progress("[bold]weights", BarColumn(), DownloadColumn(), TransferSpeedColumn(), console=err) as bar:
+    columns = ("[bold]weights", BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, console=err, disable=not err.is_terminal) as bar:
         task = bar.add_task("weights", total=None)
-        path = weights.pull(lambda done, total: bar.update(task, completed=done, total=total), source=source)
+        path = fetch(lambda done, total: bar.update(task, completed=done, total=total), source=source)
     out.print(str(path), markup=False)
     return 0
 
@@ -31,14 +32,15 @@ def list_(*, json: Json = False) -> int:
     Args:
         json: Print one JSON document.
     """
-    from coda.program.engine import weights
+    from coda.program.engine.weights import installed
 
-    found = weights.installed()
+    found = installed()
     if json:
-        emit_json([item.model_dump(mode="json") for item in found])
+        emit_json([{"name": w.name, "path": str(w.path), "size": w.size, "intact": w.intact} for w in found])
         return 0
     for item in found:
-        out.print(f"{item.name}  {item.size / 1e6:.0f} MB  {item.state}  {item.path}", markup=False)
+        state = "intact" if item.intact else "damaged: fetch them again with coda engine pull"
+        out.print(f"{item.name}  {item.size / 1e6:.0f} MB  {state}  {item.path}", markup=False)
     if not found:
         note("No weights are here. Fetch them with: coda engine pull")
     return 0
@@ -55,19 +57,21 @@ def serve(*, model: str = "embedded", host: str = "127.0.0.1", port: int = 8080,
     """
     from coda.program.engine import local
 
-    local.serve(host, port, model=model, slots=slots, ready=lambda address: out.print(address, markup=False))
+    def ready(server: local.EmbeddedServer) -> None:
+        out.print(server.api_base, markup=False)
+        note(f"Serving {server.model}. Stop with Ctrl-C.")
+
+    local.serve(model, host=host, port=port, slots=slots, ready=ready)
     return 0
 
 
-def profile(name: str, *, json: Json = False) -> int:
-    """Print the profile that a model gets, or the one of that name.
+def profile(name: str) -> int:
+    """Print the profile that a model gets, or the one of that name, as JSON.
 
     Args:
-        name: A model's name or a profile's.
-        json: Print JSON in place of TOML.
+        name: A model's name, a profile's name, or a TOML file.
     """
     from coda.program.engine import profiles
 
-    found = profiles.profile_for(name)
-    emit_json(found)
+    emit_json(profiles.find(name))
     return 0

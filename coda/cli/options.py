@@ -12,9 +12,9 @@ from coda.errors import UsageError
 from coda.program.settings import Limits, Settings
 
 if TYPE_CHECKING:
+    from coda.experiments.tracking import Tracker
     from coda.program.conductor import Coda
     from coda.program.engine import Engine
-    from coda.program.engine.ledger import Ledger
     from coda.program.tools.sandbox import Sandbox
 
 
@@ -51,9 +51,15 @@ class EngineOptions(Options):
     cache_dir: Path | None = None
     """Keep replies here and never pay for the same request twice; off by default."""
 
-    def open(self, ledger: Ledger | None = None, *, cache_dir: Path | None = None) -> Engine:
-        """Make the Engine and check that it can be reached."""
+    def open(self, calls: Path | None = None, *, cache_dir: Path | None = None) -> Engine:
+        """Make the Engine and check that it can be reached.
+
+        Args:
+            calls: The file of its ledger.
+            cache_dir: Where replies are kept if the user has not named a folder.
+        """
         from coda.program.engine import Engine, EngineConfig
+        from coda.program.engine.ledger import Ledger
 
         config = EngineConfig(
             model=self.model,
@@ -66,7 +72,7 @@ class EngineOptions(Options):
             cache_dir=self.cache_dir or cache_dir,
             limits=Limits(max_calls=self.max_calls, max_tokens=self.max_tokens, max_seconds=self.max_seconds),
         )
-        engine = Engine(config, ledger=ledger)
+        engine = Engine(config, ledger=Ledger(calls))
         engine.check()
         return engine
 
@@ -126,6 +132,24 @@ class ProgramOptions(Options):
 
     def _apply(self, settings: Settings) -> Settings:
         return Settings.parse({**settings.model_dump(), **self._changes()}, where="--set")
+
+
+@Parameter(name="*")
+class TrackingOptions(Options):
+    """Where MLflow keeps the run."""
+
+    tracking_uri: str | None = None
+    """An MLflow server or store; by default runs/mlflow.db."""
+    experiment: str = "coda"
+    """The MLflow experiment."""
+    trace: Annotated[float, Field(ge=0, le=1)] = 0.0
+    """The share of problems whose stages are traced in MLflow, from 0 to 1."""
+
+    def tracker(self) -> Tracker:
+        """The tracker; it opens its store at the first run."""
+        from coda.experiments.tracking import Tracker
+
+        return Tracker(self.tracking_uri, directory=Path("runs"), experiment=self.experiment, trace=self.trace)
 
 
 Json = Annotated[bool, Parameter(name="--json", negative=())]

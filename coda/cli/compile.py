@@ -1,0 +1,73 @@
+"""``coda compile``: the best pipeline for a model that the budget buys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from coda.cli.console import emit_json, note
+from coda.cli.options import EngineOptions, Json, Options, ProgramOptions, TrackingOptions
+from coda.cli.progress import EvaluationBar
+from coda.cli.report import show_compilation
+from coda.experiments.compiling import compile_and_save, load_splits
+from coda.optimize.artifact import read_manifest
+from coda.optimize.compile import CompileConfig
+from coda.optimize.rundir import RunDirectory
+
+
+@Parameter(name="*")
+class Where(Options):
+    """Where things come from and go to."""
+
+    data_file: Path | None = None
+    """A local file in the benchmark's own schema."""
+    out: Path | None = None
+    """Folder of the compiled pipeline; by default compiled/BENCHMARK."""
+    run_dir: Path | None = None
+    """Where the measurements go; the same command on the same directory goes on. By default runs/compile-BENCHMARK."""
+
+
+def compile_(
+    benchmark: str,
+    *,
+    json: Json = False,
+    where: Where | None = None,
+    effort: Annotated[CompileConfig | None, Parameter(name="*")] = None,
+    engine: EngineOptions | None = None,
+    program: ProgramOptions | None = None,
+    tracking: TrackingOptions | None = None,
+) -> int:
+    """Compile a pipeline for a model and a benchmark.
+
+    The adapter style and the modes that work for this model are found by measuring; then few-shot demos by bootstrap
+    random search. The program that is best on validation is measured once on test, and written as a folder of JSON.
+
+    Args:
+        benchmark: A benchmark's name, or a JSONL file of your own.
+        json: Print the artefact's manifest, with all figures, as one JSON document on stdout.
+        where: Where things come from and go to.
+        effort: How hard to try.
+        engine: The Engine.
+        program: The pipeline to start from.
+        tracking: Where MLflow keeps it.
+    """
+    where, engine = where or Where(), engine or EngineOptions()
+    splits = load_splits(benchmark, where.data_file)
+    run_dir = where.run_dir or Path("runs") / f"compile-{splits.test.name}"
+    folder = where.out or Path("compiled") / splits.test.name
+    with RunDirectory(run_dir) as run, engine.open(run.calls) as opened:
+        found = compile_and_save(
+            (program or ProgramOptions()).build(opened),
+            splits,
+            effort or CompileConfig(),
+            run_dir=run_dir,
+            out=folder,
+            tracking=((tracking or TrackingOptions()).tracker(), EvaluationBar, note),
+        )
+    if json:
+        emit_json(read_manifest(folder))
+    else:
+        show_compilation(found, folder)
+    return 3 if found.stopped else 0

@@ -1,0 +1,78 @@
+"""Figures as people read them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.table import Table
+
+from coda.cli.console import emit_json, note, out
+from coda.optimize.compile import Compilation
+from coda.optimize.gap import GapReport
+from coda.optimize.summary import Summary
+
+__all__ = ["emit_json", "show_compilation", "show_summary"]
+
+
+def show_summary(summary: Summary, run_dir: Path) -> None:
+    """Print a run's figures and where its problems were lost."""
+    low, high = summary.ci95
+    facts = Table(show_header=False, box=None, pad_edge=False)
+    facts.add_row("accuracy", f"[bold]{summary.accuracy:.1%}[/]  95 % interval {low:.1%} to {high:.1%}")
+    facts.add_row("n", f"{summary.n} results on {summary.problems} problems of {summary.benchmark}/{summary.split}")
+    facts.add_row("cost", f"{summary.calls} calls, {summary.tokens} tokens, {summary.seconds:.1f} s")
+    facts.add_row("early exit", f"{summary.early_exit:.0%} of results")
+    for kind, count in summary.errors.items():
+        facts.add_row("errors", f"{count} × {kind}")
+    facts.add_row("sandbox", summary.sandbox)
+    out.print(facts)
+    if summary.gap is not None:
+        out.print(_gap(summary.gap))
+    note(
+        f"{summary.problems} problems cannot show a difference of less than "
+        f"{summary.smallest_visible_gain * 100:.0f} points."
+    )
+    if summary.stopped is not None:
+        note(f"Stopped early ({summary.stopped.reason}): {summary.stopped.message}")
+    note(f"Everything is in {run_dir}")
+
+
+def _gap(gap: GapReport) -> Table:
+    table = Table(title="Where right answers are found and lost", title_justify="left", box=None, pad_edge=False)
+    for name in ("single", "oracle", "majority", "verified", "final"):
+        table.add_column(name, justify="right")
+    table.add_row(*(f"{getattr(gap, name):.1%}" for name in ("single", "oracle", "majority", "verified", "final")))
+    lost = ", ".join(f"{count} {loss.replace('_', ' ')}" for loss, count in gap.lost.items() if count)
+    if lost:
+        table.caption = f"wrong problems: {lost}"
+        table.caption_justify = "left"
+    return table
+
+
+def show_compilation(found: Compilation, folder: Path) -> None:
+    """Print what compiling came to."""
+    table = Table(title="Measured on validation", title_justify="left", box=None, pad_edge=False)
+    for column in ("program", "accuracy", "95 % interval", "calls", "tokens"):
+        table.add_column(column, justify="left" if column == "program" else "right")
+    for each in found.measured:
+        low, high = each.summary.ci95
+        mark = " ←" if each is found.best else ""
+        table.add_row(
+            each.name + mark,
+            f"{each.summary.accuracy:.1%}",
+            f"{low:.1%} to {high:.1%}",
+            str(each.summary.calls),
+            str(each.summary.tokens),
+        )
+    out.print(table)
+    gain = found.gain
+    out.print(
+        f"gain over the baseline: {gain.difference.mean * 100:+.1f} points "
+        f"({gain.difference.low * 100:+.1f} to {gain.difference.high * 100:+.1f}), "
+        f"{gain.gained} gained, {gain.lost} lost, p = {gain.p:.2g}"
+    )
+    low, high = found.test.ci95
+    out.print(f"test split, once: [bold]{found.test.accuracy:.1%}[/] of {found.test.n}, {low:.1%} to {high:.1%}")
+    if found.stopped:
+        note(found.stopped)
+    out.print(f"The compiled pipeline is in {folder}", markup=False)

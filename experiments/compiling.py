@@ -1,0 +1,97 @@
+"""Compiling with everything that belongs to it: the run directory, tracking, and the artefact at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from coda.data.benchmarks import load
+from coda.experiments.tracking import TrackedRun, Tracker
+from coda.optimize.artifact import save
+from coda.optimize.compile import Compilation, CompileConfig, Compiler, Splits
+from coda.optimize.manifest import manifest_of, policy_of
+from coda.optimize.observers import Observer, Observers
+from coda.program.conductor import Coda
+
+Show = Callable[[str], AbstractContextManager[Observer]]
+"""Shows one measurement to the user; given its name."""
+
+
+def load_splits(benchmark: str, data_file: Path | None = None) -> Splits:
+    """The three parts of a benchmark.
+
+    Raises:
+        DataError: It does not exist, or a part has no problems.
+    """
+    return Splits(
+        train=load(benchmark, split="train", data_file=data_file),
+        validation=load(benchmark, split="validation", data_file=data_file),
+        test=load(benchmark, split="test", data_file=data_file),
+    )
+
+
+@dataclass(frozen=True)
+class _Watcher:
+    """Tells the user and MLflow of every measurement; each is a child run."""
+
+    run: TrackedRun
+    show: Show
+    say: Callable[[str], None]
+
+    def on_phase(self, phase: str, detail: str) -> None:
+        self.say(f"{phase}: {detail}")
+
+    @contextmanager
+    def measuring(self, name: str, run_dir: Path) -> Iterator[Observer]:
+        with self.run.child(name, run_dir=run_dir) as child, self.show(name) as shown:
+            yield Observers(shown, child)
+
+
+def compile_and_save(
+    program: Coda,
+    splits: Splits,
+    config: CompileConfig,
+    *,
+    run_dir: Path,
+    out: Path,
+    tracking: tuple[Tracker, Show, Callable[[str], None]],
+) -> Compilation:
+    """Compile a program, save the artefact, and track all of it.
+
+    Args:
+        program: The program to start from.
+        splits: The benchmark.
+        config: How hard to try.
+        run_dir: Where the measurements go; the same call continues what is there.
+        out: The artefact's folder.
+        tracking: Where MLflow keeps it, how a measurement is shown, and how the user is told of a phase.
+
+    Raises:
+        BudgetExceeded: The budget ended before the baseline was measured.
+        ArtifactError: ``out`` holds something else.
+    """
+    tracker, show, say = tracking
+    params = {"compile": config.model_dump(mode="json"), "settings": program.settings.model_dump(mode="json")}
+    tags = {"coda.kind": "compile", "coda.benchmark": splits.test.name}
+    with tracker.run(f"compile {splits.test.name}", params=params, tags=tags) as run:
+        found = Compiler(program, splits, config, run_dir=run_dir, watcher=_Watcher(run, show, say)).run()
+        save(
+            found.best.program,
+            out,
+            manifest=manifest_of(found, splits, config, program),
+            policy=policy_of(found, splits),
+        )
+        run.metrics(
+            {
+                "validation/baseline": found.baseline.summary.accuracy,
+                "validation/compiled": found.best.summary.accuracy,
+                "validation/gain": found.gain.difference.mean,
+                "validation/p": found.gain.p,
+                "test/compiled": found.test.accuracy,
+            }
+        )
+        run.artifact(out, "artefact")
+        run.artifact(run_dir / "calls.jsonl")
+    return found
