@@ -166,10 +166,11 @@ class Tracker:
 
     def _fail(self, doing: str, error: Exception) -> None:
         self._failed = True
-        reason = " ".join(str(error).split())[:300]
+        shown = without_password(self.uri) or ""
+        reason = " ".join(str(error).split()).replace(self.uri.rstrip("/"), shown)[:300]
         log.warning(
             "MLflow at %s failed while %s: %s. Tracking stops here; the run directory has everything.",
-            without_password(self.uri),
+            shown,
             doing,
             reason,
         )
