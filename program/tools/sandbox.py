@@ -14,6 +14,7 @@ import functools
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Self
 
 from coda.program.concurrency import on_background_loop, run_sync
 from coda.program.tools import compiler, inout, isolation, python, results
@@ -40,6 +41,10 @@ class Sandbox:
         self._unsafe = unsafe
         self._workers = workers
         self._pool: Pool | None = None
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        """Copies of a program share their sandbox: it is the process's, not theirs."""
+        return self
 
     @functools.cached_property
     def ground(self) -> Ground:
