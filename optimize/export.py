@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from coda.errors import UsageError
-from coda.optimize.artifact import check_prompts, load, read_manifest
+from coda.optimize.artifact import load, read_manifest
 from coda.optimize.prompts import Format, render
 from coda.program.conductor import Coda
 
-__all__ = ["Format", "check", "export"]
+__all__ = ["Format", "export"]
 
 
 def export(source: Coda | Path, format: Format, out: Path) -> list[Path]:
@@ -41,12 +41,3 @@ def export(source: Coda | Path, format: Format, out: Path) -> list[Path]:
     except OSError as error:
         raise UsageError(f"Cannot write to {out}: {error.strerror}. Choose another place.") from error
     return paths
-
-
-def check(folder: Path) -> list[str]:
-    """The prompts in an artefact's folder that differ from what its program sends; each a sentence.
-
-    Raises:
-        ArtifactError: The folder's artefact cannot be loaded.
-    """
-    return check_prompts(folder)

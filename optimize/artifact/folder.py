@@ -86,20 +86,15 @@ def read_policy(folder: Path) -> Policy:
 
 
 def check_prompts(folder: Path) -> list[str]:
-    """The exported prompts in an artefact that differ from what its program sends; each a sentence.
+    """The files in ``prompts/`` that are not what the program sends: changed, missing, or belonging to no prompt.
 
     Raises:
         ArtifactError: The program itself cannot be loaded.
     """
     state = _validated(ProgramState, _read(folder, prompts=False)[PROGRAM], folder / PROGRAM)
     expected = prompt_files(program_of(state))
-    found = {path.name: path for path in (folder / PROMPTS).glob("*")}
-    troubles = [f"{PROMPTS}/{name} is missing." for name in sorted(expected.keys() - found.keys())]
-    troubles += [f"{PROMPTS}/{name} belongs to no prompt." for name in sorted(found.keys() - expected.keys())]
-    for name in sorted(expected.keys() & found.keys()):
-        if found[name].read_bytes() != expected[name]:
-            troubles.append(f"{PROMPTS}/{name} is not what the program sends.")
-    return troubles
+    found = {path.name: path.read_bytes() for path in (folder / PROMPTS).glob("*")}
+    return sorted(name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name))
 
 
 def prompt_files(program: Coda) -> dict[str, bytes]:
@@ -198,16 +193,21 @@ def ensure_replaceable(folder: Path) -> None:
 
 
 def _replace(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Put the files into the folder's place; readers see the old folder or the new one, never a mixture."""
+    """Put the files into the folder's place; readers see the old folder or the new one, never a mixture.
+
+    Between two renames there is, for an instant, none. What a process that died left behind is cleared away.
+    """
     ensure_replaceable(folder)
     fresh = folder.with_name(f".{folder.name}.{os.getpid()}.new")
     stale = fresh.with_suffix(".old")
+    shutil.rmtree(fresh, ignore_errors=True)
     try:
         for name, content in files.items():
             path = fresh / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
         if folder.exists():
+            shutil.rmtree(stale, ignore_errors=True)
             folder.rename(stale)
         try:
             fresh.rename(folder)

@@ -10,7 +10,7 @@ import re
 
 from coda.optimize.prompts.prompt import Part, Prompt
 
-_HAZARD = re.compile(r"\{(?=[{%#]|\Z)|\r")
+_HAZARD = re.compile(r"\{(?=[{%#\r]|\Z)|\r")
 """Braces that open a tag, or would together with one that follows; and what Jinja turns into a line feed."""
 
 

@@ -48,9 +48,11 @@ def _content(content: str | list[dict[str, Any]], inputs: dict[str, Any]) -> str
 
 
 def _value(slot: dict[str, Any], inputs: dict[str, Any]) -> str:
-    value = inputs.get(slot["slot"]) if slot.get("optional") else inputs[slot["slot"]]
+    value = inputs.get(slot["slot"])
     if slot.get("optional") and (value is None or not str(value).strip()):
         return ""
+    if slot["slot"] not in inputs:
+        raise ValueError(f"The prompt needs another input: {slot['slot']}.")
     return f"{slot.get('before', '')}{value}"
 
 
@@ -146,10 +148,23 @@ class Attempt:
 
     def exhibit(self) -> str:
         """The attempt with its evidence, as the model is shown it."""
-        parts = [f"Program:\n{self.code}" if self.code else f"Reasoning:\n{self.reasoning}" if self.reasoning else ""]
-        parts.append(f"When run: {self.error}" if self.error else f"It printed: {self.output}" if self.output else "")
-        parts.append(f"Answer: {self.answer}" if self.answer is not None else "")
+        thoughts = f"Reasoning:\n{_shorten(self.reasoning.strip())}" if self.reasoning.strip() else ""
+        ran = f"It printed: {_shorten(self.output)}" if self.output else ""
+        parts = [
+            f"Program:\n{self.code}" if self.code else thoughts,
+            f"When run: {_shorten(self.error)}" if self.error else ran,
+            f"Answer: {self.answer}" if self.answer is not None else "",
+        ]
         return "\n".join(part for part in parts if part)
+
+
+def _shorten(text: str, limit: int = 2000) -> str:
+    """Cut the middle out of a long text."""
+    head = limit // 3
+    left_out = len(text) - limit
+    if left_out <= 0:
+        return text
+    return f"{text[:head]}\n[… {left_out} characters left out …]\n{text[head - limit :]}"
 
 
 def solve(server: Server, problem: str, *, run_programs: bool = False) -> tuple[str | None, list[Attempt]]:
@@ -237,7 +252,7 @@ def _run(program: str) -> Attempt:
 def _answer(text: str) -> str | None:
     r"""The answer itself: what \boxed{} holds, or the text without ornaments."""
     boxed = re.findall(r"\\boxed\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}", text)
-    return (boxed[-1] if boxed else text).strip().strip("*$ ").removesuffix(".").strip() or None
+    return (boxed[-1] if boxed else text).lstrip("*$ \n").rstrip("*$. \n") or None
 
 
 def _key(answer: str) -> str:
@@ -258,19 +273,20 @@ def _agreed(attempts: list[Attempt], quorum: int) -> bool:
 
 
 def _choose(server: Server, problem: str, attempts: list[Attempt]) -> str | None:
-    """The most frequent answer; the model compares the first two that are tied, in both orders."""
-    tally = _tally(attempts).most_common()
-    if not tally:
-        return None
+    """The most frequent answer; those that are tied are compared in pairs, each pair in both orders."""
+    tally = _tally(attempts)
+    votes = max(tally.values(), default=0)
     first_with = {_key(each.answer): each for each in reversed(attempts) if each.answer is not None}
-    one = first_with[tally[0][0]]
-    if len(tally) == 1 or tally[0][1] > tally[1][1]:
-        return one.answer
-    two = first_with[tally[1][0]]
-    straight = server.ask("verifier.compare", problem=problem, first=one.exhibit(), second=two.exhibit())
-    swapped = server.ask("verifier.compare", problem=problem, first=two.exhibit(), second=one.exhibit())
-    for_two = "second" in straight["better"].lower() and "first" in swapped["better"].lower()
-    return two.answer if for_two else one.answer
+    tied = [first_with[key] for key in tally if tally[key] == votes]
+    if not tied:
+        return None
+    winner = tied[0]
+    for other in tied[1:]:
+        straight = server.ask("verifier.compare", problem=problem, first=winner.exhibit(), second=other.exhibit())
+        swapped = server.ask("verifier.compare", problem=problem, first=other.exhibit(), second=winner.exhibit())
+        if "second" in straight["better"].lower() and "first" in swapped["better"].lower():
+            winner = other
+    return winner.answer
 
 
 def main() -> None:
@@ -278,23 +294,33 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=f"Solve a problem with prompts compiled for {PROGRAM['model']}.")
     parser.add_argument("problem")
     parser.add_argument("--api-base", default="http://127.0.0.1:8000/v1", help="address of the server")
-    parser.add_argument("--model", default=PROGRAM["model"], help="the model's name on the server")
+    parser.add_argument("--model", default=PROGRAM["model"], help="the model's name there (default: %(default)s)")
     parser.add_argument("--api-key-env", help="name of the environment variable that holds the key")
     parser.add_argument("--prompt", choices=list(PROGRAM["prompts"]), help="ask with this prompt alone")
     parser.add_argument("--show", choices=list(PROGRAM["prompts"]), help="print this prompt's messages and end")
     parser.add_argument("--input", action="append", default=[], metavar="NAME=TEXT", help="another input of the prompt")
     parser.add_argument("--unsafe-local-exec", action="store_true", help="run the model's programs, with your rights")
     given = parser.parse_args()
-    inputs = {"problem": given.problem, **dict(item.split("=", 1) for item in given.input)}
-    server = Server(given.api_base, given.model, os.environ.get(given.api_key_env) if given.api_key_env else None)
-    if given.show:
-        result: Any = messages(given.show, **inputs)
-    elif given.prompt:
-        result = server.ask(given.prompt, **inputs)
-    else:
-        answer, attempts = solve(server, given.problem, run_programs=given.unsafe_local_exec)
-        result = {"answer": answer, "attempts": [vars(each) for each in attempts]}
+    if given.api_key_env and not os.environ.get(given.api_key_env):
+        parser.error(f"--api-key-env {given.api_key_env}: the variable is not set")
+    try:
+        result = _result(given)
+    except OSError as error:
+        sys.exit(f"{given.api_base}: {error}")
+    except ValueError as error:
+        sys.exit(str(error))
     sys.stdout.write(json.dumps(result, ensure_ascii=False, indent=2) + "\n")
+
+
+def _result(given: argparse.Namespace) -> Any:
+    inputs = {"problem": given.problem, "approach": "", **dict(item.split("=", 1) for item in given.input)}
+    server = Server(given.api_base, given.model, os.environ.get(given.api_key_env or ""))
+    if given.show:
+        return messages(given.show, **inputs)
+    if given.prompt:
+        return server.ask(given.prompt, **inputs)
+    answer, attempts = solve(server, given.problem, run_programs=given.unsafe_local_exec)
+    return {"answer": answer, "attempts": [vars(each) for each in attempts]}
 
 
 if __name__ == "__main__":
