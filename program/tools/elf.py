@@ -88,16 +88,19 @@ def closure(binaries: Iterable[Path], inside: Iterable[Path]) -> dict[str, Path]
     found: dict[str, Path] = {}
     kept = [folder.resolve() for folder in inside]
     folders = standard_folders()
-    queue, seen = list(binaries), set[Path]()
+    queue, known = list(binaries), set[str]()
     while queue:
-        file = queue.pop()
-        if file in seen or (binary := read(file)) is None:
+        binary = read(queue.pop())
+        if binary is None:
             continue
-        seen.add(file)
         for name in binary.needed:
+            if name in known:
+                continue
+            known.add(name)
             candidates = [Path(folder) / name for folder in binary.search] + [folder / name for folder in folders]
-            target = found.get(name) or next((path for path in candidates if path.exists()), None)
+            target = next((path for path in candidates if path.exists()), None)
             if target is None:
+                known.discard(name)  # Another binary may know where it is.
                 continue
             queue.append(target)
             if not any(target.resolve().is_relative_to(folder) for folder in kept):

@@ -11,13 +11,14 @@ import socket
 import struct
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from coda.errors import SandboxError
 from coda.program.tools import processes
 from coda.program.tools.cgroups import Group
+from coda.program.tools.pipes import Tap, sealed
 from coda.program.tools.template import ENVIRONMENT, TEMPORARY_BYTES, Template
 
 Reason = Literal["timeout", "output", "memory"]
@@ -71,58 +72,6 @@ class TemplateGone(SandboxError):
     """The template ended before the job began; another one can be started."""
 
 
-class Tap:
-    """Collects what comes out of a pipe, up to a limit.
-
-    Args:
-        limit: Bytes.
-        overflow: Called when there is more.
-    """
-
-    def __init__(self, limit: int, overflow: Callable[[], None]) -> None:
-        self.fd, self.inner = os.pipe()
-        os.set_blocking(self.fd, False)
-        self._limit = limit
-        self._overflow = overflow
-        self._data = bytearray()
-        asyncio.get_running_loop().add_reader(self.fd, self._read)
-
-    @property
-    def data(self) -> bytes:
-        """What came, at most as much as the limit."""
-        return bytes(self._data[: self._limit])
-
-    def drain(self) -> None:
-        """Read what is left, once the writers are gone."""
-        while self._read():
-            pass
-
-    def _read(self) -> bool:
-        try:
-            piece = os.read(self.fd, _PIECE)
-        except BlockingIOError:
-            return False
-        self._data += piece
-        if len(self._data) > self._limit:
-            del self._data[self._limit + 1 :]
-            self._overflow()
-        if not piece:
-            asyncio.get_running_loop().remove_reader(self.fd)
-        return bool(piece)
-
-    def close_inner(self) -> None:
-        """Close the writers' end, once they have theirs: only then does the reader see them go."""
-        if self.inner >= 0:
-            os.close(self.inner)
-            self.inner = -1
-
-    def close(self) -> None:
-        """Close both ends."""
-        self.close_inner()
-        asyncio.get_running_loop().remove_reader(self.fd)
-        os.close(self.fd)
-
-
 class Job:
     """A job about to run.
 
@@ -166,7 +115,7 @@ class Job:
         payload = {"environment": self._environment(), **_common(self._limits, self._template), **payload}
         data = json.dumps(payload).encode()
         with inner, contextlib.ExitStack() as stack:
-            files = [_sealed(content) for content in (data, stdin)]
+            files = [sealed(content) for content in (data, stdin)]
             for fd in files:
                 stack.callback(os.close, fd)
             descriptors = [files[0], inner.fileno(), files[1], self._out.inner, self._err.inner, *extra]
@@ -310,19 +259,3 @@ def _common(limits: RunLimits, template: Template) -> dict[str, Any]:
             "files": 256,
         },
     }
-
-
-def _sealed(content: bytes) -> int:
-    """A descriptor from which ``content`` can be read, and that nobody can change."""
-    fd = os.memfd_create("coda", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    with open(fd, "wb", closefd=False) as file:
-        file.write(content)
-    os.lseek(fd, 0, os.SEEK_SET)
-    _seal(fd)
-    return fd
-
-
-def _seal(fd: int) -> None:
-    import fcntl
-
-    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE)

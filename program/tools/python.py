@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from coda.program.tools import results
-from coda.program.tools.job import Ended, Job, RunLimits, Tap
+from coda.program.tools.job import Ended, Job, RunLimits
+from coda.program.tools.pipes import Tap
 from coda.program.tools.template import Template
 from coda.program.types import Execution, Isolation, Outcome
 
