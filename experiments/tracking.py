@@ -40,6 +40,7 @@ QUIET = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "MLFLOW_LOGGING_LEVEL": "WARNING",
     "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",  # stdout is for results
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",  # seven by default: minutes for a server that is down
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
 }
@@ -144,12 +145,7 @@ class Tracker:
 
                 mlflow.set_tracking_uri(self.uri)  # traces know no other way
                 client = mlflow.MlflowClient(tracking_uri=self.uri)
-                found = client.get_experiment_by_name(self.experiment)
-                self._experiment_id = (
-                    found.experiment_id
-                    if found is not None
-                    else client.create_experiment(self.experiment, artifact_location=artifacts)
-                )
+                self._experiment_id = _experiment(client, self.experiment, artifacts)
             self._client = client
         except Exception as error:  # MLflow raises whatever its database or transport raises
             self._fail("opening it", error)
@@ -282,6 +278,21 @@ class TrackedRun:
     def _log(self, doing: str, action: Callable[..., object]) -> None:
         if self.id is not None:
             self._tracker._try(doing, lambda client: action(client, self.id))
+
+
+def _experiment(client: MlflowClient, name: str, artifacts: str | None) -> str:
+    """The id of an experiment, made if need be; somebody else may make it at the same time on the same server."""
+    from mlflow.exceptions import MlflowException
+
+    found = client.get_experiment_by_name(name)
+    if found is None:
+        try:
+            return str(client.create_experiment(name, artifact_location=artifacts))
+        except MlflowException:
+            found = client.get_experiment_by_name(name)
+            if found is None:
+                raise
+    return str(found.experiment_id)
 
 
 def _database(uri: str) -> Path | None:

@@ -43,6 +43,7 @@ def identify(program: Program) -> dict[str, Any]:
         "predictors": _predictors(program),
         "model": model_of(program),
         "profile": f"{engine.profile.name} ({fingerprint(engine.profile.model_dump())})" if engine is not None else "",
+        "effort": engine.config.effort if engine is not None else None,
         "seed": engine.config.seed if engine is not None else None,
         "sandbox": sandbox_of(program),
     }

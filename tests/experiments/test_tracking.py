@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import signal
+import socket
 import subprocess
 import sys
 import textwrap
+import time
+import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -194,6 +200,60 @@ def test_three_processes_initialise_one_store_at_once(tmp_path: Path) -> None:
 
     client = MlflowClient(tracking_uri=f"sqlite:///{tmp_path / 'mlflow.db'}")
     assert len(client.search_runs([client.get_experiment_by_name("coda").experiment_id])) == 3
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[str]:
+    """The address of a real MLflow server."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    store = [
+        "--backend-store-uri",
+        f"sqlite:///{tmp_path / 'server.db'}",
+        "--artifacts-destination",
+        str(tmp_path / "a"),
+    ]
+    address = ["--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
+    command = [sys.executable, "-m", "mlflow", "server", *store, *address]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True) as run:
+        url = f"http://127.0.0.1:{port}"
+        try:
+            while not _healthy(url):
+                assert run.poll() is None, "the server ended"
+                time.sleep(0.2)
+            yield url
+        finally:
+            os.killpg(run.pid, signal.SIGKILL)
+
+
+def _healthy(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{url}/health") as reply:
+            return bool(reply.status == 200)
+    except OSError:
+        return False
+
+
+@pytest.mark.slow
+def test_a_server_takes_runs_files_and_traces_and_nothing_goes_to_stdout(
+    server: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "note.txt").write_text("kept")
+    verdict = Verdict(answer="4", confidence=1.0)
+    with Tracker(server, directory=tmp_path, trace=1.0).run("remote") as run, run.child("part"):
+        run.on_end(summary())
+        run.artifact(tmp_path / "note.txt")
+        emit("problem", PROBLEM)
+        emit("solution", PROBLEM, Solution(answer="4", verdict=verdict, plan=Plan(paths=())))
+    assert capfd.readouterr().out == ""
+    from mlflow import MlflowClient
+
+    client = MlflowClient(tracking_uri=server)
+    assert run.id is not None
+    found = client.get_run(run.id)
+    assert (found.info.status, found.data.metrics["accuracy"]) == ("FINISHED", 0.5)
+    assert [file.path for file in client.list_artifacts(run.id)] == ["note.txt"]
+    assert len(client.search_traces(locations=[found.info.experiment_id], run_id=run.id)) == 1
 
 
 def test_importing_the_tracker_does_not_import_mlflow() -> None:
