@@ -55,7 +55,7 @@ def named_option(text: str, choices: Sequence[str] = ()) -> str | None:
             return letter
     enclosed = {letter for letter in _ENCLOSED.findall(text) if _offered(letter, choices)}
     if len(enclosed) == 1:
-        return enclosed.pop()
+        return str(enclosed.pop())
     return _by_part(text, choices)
 
 

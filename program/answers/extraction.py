@@ -84,9 +84,14 @@ def _after_name(expression: str) -> str:
     return found[1] if found else expression
 
 
+def is_name(text: str) -> bool:
+    r"""Whether a text is a name: one to three words, or words in ``\text{…}``, and nothing else."""
+    return bool(_NAME.fullmatch(text))
+
+
 def _single_name(text: str) -> str | None:
-    """An answer that is a name: one to three words and nothing else."""
+    """An answer that is one word, or words marked as text; words that say nothing are none."""
     text = unwrap(text.strip("* \t_"))
-    if not _NAME.fullmatch(text) or text.split()[0].lower().strip("'’") in _NO_ANSWER or text.lower() in _NO_ANSWER:
+    if not is_name(text) or text.lower() in _NO_ANSWER:
         return None
     return text if len(text.split()) == 1 or text.startswith("\\") else None

@@ -1,0 +1,73 @@
+"""Rows out of local files: JSONL, CSV, Parquet."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from coda.errors import DataError
+
+Row = dict[str, Any]
+Placed = Iterator[tuple[str, Row]]
+"""Rows, each with the words that say where it stands."""
+
+
+def read_file(file: Path) -> Placed:
+    """Read a file's rows; its ending says how.
+
+    Raises:
+        DataError: It is missing, of no known kind, or malformed.
+    """
+    if not file.is_file():
+        raise DataError(f"There is no file {file}. Give the path of a JSONL, CSV or Parquet file.")
+    readers = {".jsonl": _jsonl, ".csv": _table, ".parquet": _table}
+    if file.suffix not in readers:
+        raise DataError(f"{file}: files of this kind are not read. Use one that ends in {', '.join(readers)}.")
+    return readers[file.suffix](file)
+
+
+def _jsonl(file: Path) -> Placed:
+    try:
+        with file.open(encoding="utf-8-sig") as lines:
+            for number, line in enumerate(lines, start=1):
+                if line.strip():
+                    yield f"{file}, line {number}", _row(line, f"{file}, line {number}")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{file} cannot be read: {error}. It must be a text file in UTF-8.") from error
+
+
+def _row(line: str, where: str) -> Row:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+        at = f", column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
+        raise DataError(f"{where}{at}: this is not JSON ({reason}). Every line must hold one JSON object.") from error
+    if not isinstance(row, dict):
+        raise DataError(f"{where}: this is {type(row).__name__}, not an object. Every line must hold one JSON object.")
+    return row
+
+
+def _table(file: Path) -> Placed:
+    """CSV and Parquet through pyarrow, which types the columns."""
+    import pyarrow
+    from pyarrow import csv, parquet
+
+    try:
+        table = csv.read_csv(file) if file.suffix == ".csv" else parquet.read_table(file)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise DataError(f"{file} cannot be read: {error}. Check that it is a proper {file.suffix[1:]} file.") from error
+    for number, row in enumerate(table.to_pylist(), start=1):
+        yield f"{file}, row {number}", {name: _value(value) for name, value in row.items()}
+
+
+def _value(value: Any) -> Any:
+    """A cell; lists stand in CSV as JSON."""
+    if isinstance(value, str) and value.startswith("[") and value.endswith("]"):
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return value
