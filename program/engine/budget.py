@@ -2,14 +2,16 @@
 
 Before a request is sent, every budget in force sets aside its worst case: one call, and the most tokens that prompt and
 reply can have. When it ends, what it really cost takes the place of that. Many requests in flight together can
-therefore never spend more than the limit.
+therefore never spend more than the limit. A request that does not fit only because of what is set aside for others
+waits for them: they will cost less than their worst case.
 """
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import NoReturn
@@ -33,6 +35,7 @@ class Budget:
         self._calls_out = 0
         self._tokens_out = 0
         self._started = time.monotonic()
+        self._waiting: list[asyncio.Future[None]] = []
         self.refused: str | None = None
         """What the first request that would have broken a limit was told; ``None`` as long as there was none."""
 
@@ -58,39 +61,123 @@ class Budget:
         Raises:
             BudgetExceeded: The limits do not allow it.
         """
-        limits = self.limits
         with self._lock:
-            calls = self._usage.calls + self._calls_out
-            spent = self._usage.tokens + self._tokens_out
-            if limits.max_calls is not None and calls + 1 > limits.max_calls:
-                self._refuse(f"The budget of {limits.max_calls} calls is used up. Raise --max-calls to go on.")
-            if limits.max_tokens is not None and spent + tokens > limits.max_tokens:
-                self._refuse(
-                    f"The next request may take {tokens} tokens, and of the budget of {limits.max_tokens} tokens "
-                    f"{spent} are spent or set aside. Raise --max-tokens to go on."
-                )
-            if limits.max_seconds is not None and self.seconds >= limits.max_seconds:
-                self._refuse(
-                    f"The budget of {limits.max_seconds:g} seconds is used up. Raise --max-seconds to go on."
-                )
+            self._check(tokens, self._tokens_out)
             self._calls_out += 1
             self._tokens_out += tokens
 
-    def _refuse(self, message: str) -> NoReturn:
-        self.refused = self.refused or message
-        raise BudgetExceeded(message)
+    def must_wait(self, tokens: int) -> bool:
+        """Whether a request of so many tokens fits only once requests in flight have ended, and cost less than feared.
+
+        Raises:
+            BudgetExceeded: It will not fit then either.
+        """
+        limit = self.limits.max_tokens
+        with self._lock:
+            self._check(tokens, 0)
+            return limit is not None and self._usage.tokens + self._tokens_out + tokens > limit
+
+    async def change(self) -> None:
+        """Wait until a request in flight has ended."""
+        future = asyncio.get_running_loop().create_future()
+        self._waiting.append(future)
+        await future
 
     def settle(self, tokens: int, cost: Usage) -> None:
-        """Replace what `reserve` set aside by what the request cost."""
+        """Replace so many tokens and ``cost.calls`` calls of what `reserve` set aside by what they really cost."""
+        with self._lock:
+            self._calls_out -= cost.calls
+            self._tokens_out -= tokens
+            self._usage += cost
+        self._wake()
+
+    def release(self, tokens: int) -> None:
+        """Give back what `reserve` set aside: the request was never sent."""
         with self._lock:
             self._calls_out -= 1
             self._tokens_out -= tokens
-            self._usage += cost
+        self._wake()
 
     def charge(self, cost: Usage) -> None:
         """Add what was not reserved: an answer from the cache costs no request."""
         with self._lock:
             self._usage += cost
+
+    def expired(self) -> BudgetExceeded:
+        """Note that the seconds ended while a request was under way, and return the error that says so."""
+        message = (
+            f"The budget of {self.limits.max_seconds:g} seconds ended while a request was under way. "
+            "Raise --max-seconds to go on."
+        )
+        self.refused = self.refused or message
+        return BudgetExceeded(message)
+
+    def _check(self, tokens: int, set_aside: int) -> None:
+        limits = self.limits
+        if limits.max_calls is not None and self._usage.calls + self._calls_out + 1 > limits.max_calls:
+            self._refuse(f"The budget of {limits.max_calls} calls is used up. Raise --max-calls to go on.")
+        spent = self._usage.tokens + set_aside
+        if limits.max_tokens is not None and spent + tokens > limits.max_tokens:
+            self._refuse(
+                f"The next request may take {tokens} tokens, and of the budget of {limits.max_tokens} tokens "
+                f"{spent} are spent or set aside. Raise --max-tokens to go on."
+            )
+        if limits.max_seconds is not None and self.seconds >= limits.max_seconds:
+            self._refuse(f"The budget of {limits.max_seconds:g} seconds is used up. Raise --max-seconds to go on.")
+
+    def _refuse(self, message: str) -> NoReturn:
+        self.refused = self.refused or message
+        raise BudgetExceeded(message)
+
+    def _wake(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for future in waiting:
+            if not future.done():
+                future.set_result(None)
+
+
+class Reservation:
+    """What several budgets have set aside for one request; made by `reserve_in_all`."""
+
+    def __init__(self, budgets: Sequence[Budget], tokens: int) -> None:
+        self._budgets = budgets
+        self._tokens = tokens
+        self._counted = False
+
+    def count_call(self) -> None:
+        """Count the call at once; what it cost in tokens is not known yet."""
+        for budget in self._budgets:
+            budget.settle(0, Usage(calls=1))
+        self._counted = True
+
+    def settle(self, cost: Usage) -> None:
+        """Put in its place what the request cost."""
+        if self._counted:
+            cost = cost.model_copy(update={"calls": 0})
+        for budget in self._budgets:
+            budget.settle(self._tokens, cost)
+
+    def release(self) -> None:
+        """Give it back: the request was never sent."""
+        for budget in self._budgets:
+            budget.release(self._tokens)
+
+
+async def reserve_in_all(budgets: Sequence[Budget], tokens: int) -> Reservation:
+    """Set aside one call and so many tokens in all budgets at once, as soon as they allow it.
+
+    Raises:
+        BudgetExceeded: One of them never will.
+    """
+    while True:
+        # All are asked before any is waited for: what one refuses need not wait for another.
+        waits = [budget for budget in budgets if budget.must_wait(tokens)]
+        if not waits:
+            break
+        await waits[0].change()
+    for budget in budgets:
+        budget.reserve(tokens)
+    return Reservation(budgets, tokens)
 
 
 _budgets: ContextVar[tuple[Budget, ...]] = ContextVar("coda_budgets", default=())

@@ -19,7 +19,9 @@ class Labels:
     attempt: int | None = None
 
 
-_labels: ContextVar[Labels] = ContextVar("coda_labels", default=Labels())
+NONE = Labels()
+
+_labels: ContextVar[Labels] = ContextVar("coda_labels", default=NONE)
 
 
 @contextmanager

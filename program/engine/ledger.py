@@ -6,16 +6,17 @@ import threading
 from pathlib import Path
 from typing import IO, Literal
 
+from coda.errors import FaultKind
 from coda.program.types import Frozen, Usage
 
-CallOutcome = Literal["ok", "truncated", "failed", "cached", "joined", "cancelled"]
+CallOutcome = Literal["ok", "truncated", "failed", "cancelled", "cached", "joined", "unsent"]
+
+NO_REQUEST = frozenset({"cached", "joined", "unsent"})
+"""Lines that are no requests: an answer from the cache, or from an identical request in flight; no connection."""
 
 
 class Call(Frozen):
-    """One line.
-
-    ``cached`` and ``joined`` lines are no requests; all others are, and the server has counted them too.
-    """
+    """One line. The server has counted it too, unless its outcome is one of `NO_REQUEST`."""
 
     time: float
     """Seconds since the epoch, when it ended."""
@@ -27,26 +28,29 @@ class Call(Frozen):
     attempt: int | None = None
     retry: int = 0
     """How many requests for the same reply went before."""
-    fault: str | None = None
+    fault: FaultKind | None = None
     status: int | None = None
     prompt_tokens: int = 0
     completion_tokens: int = 0
     reasoning_tokens: int = 0
     cached_tokens: int = 0
     """Prompt tokens that the server had in its own cache."""
+    max_tokens: int | None = None
+    """What the reply was allowed."""
+    effort: str | None = None
     seconds: float = 0.0
     request: str = ""
     """Hash of the whole request."""
 
     def usage(self) -> Usage:
         """What the line adds to the totals."""
-        asked = self.outcome not in ("cached", "joined")
+        if self.outcome in NO_REQUEST:
+            return Usage(cached=int(self.outcome != "unsent"))
         return Usage(
-            calls=int(asked),
-            cached=int(not asked),
-            prompt_tokens=self.prompt_tokens if asked else 0,
-            completion_tokens=self.completion_tokens if asked else 0,
-            reasoning_tokens=self.reasoning_tokens if asked else 0,
+            calls=1,
+            prompt_tokens=self.prompt_tokens,
+            completion_tokens=self.completion_tokens,
+            reasoning_tokens=self.reasoning_tokens,
         )
 
 
@@ -66,10 +70,11 @@ class Ledger:
 
     def record(self, call: Call) -> None:
         """Add a line."""
+        cost = call.usage()
+        stage = call.stage or ""
         with self._lock:
-            self._total += call.usage()
-            stage = call.stage or ""
-            self._stages[stage] = self._stages.get(stage, Usage()) + call.usage()
+            self._total += cost
+            self._stages[stage] = self._stages.get(stage, Usage()) + cost
             if self.path is not None:
                 self._open(self.path).write(call.model_dump_json(exclude_none=True).encode() + b"\n")
 

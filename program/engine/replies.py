@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from coda.program.types import Usage
 
@@ -19,12 +19,16 @@ class Reply:
         thinking: What the Engine thought before it, where it shows that.
         finish: ``stop``, ``length``, ``content_filter``, or what the server says.
         usage: What it cost.
+        cached_tokens: Prompt tokens that the server had in its own cache.
+        from_thinking: Whether the text is the end of the thinking, because the Engine wrote no answer after it.
     """
 
     text: str
     thinking: str = ""
     finish: str = "stop"
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
+    cached_tokens: int = 0
+    from_thinking: bool = False
 
 
 _captures: ContextVar[tuple[list[Reply], ...]] = ContextVar("coda_replies", default=())
