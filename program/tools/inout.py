@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from coda.errors import UsageError
+from coda.program.tools.results import valid
 from coda.program.types import Execution
 
 _LONGEST_SHOWN = 500
@@ -60,14 +61,14 @@ async def examine(run: Run, cases: Sequence[IOCase], tolerance: float | None) ->
 def _judged(execution: Execution, case: IOCase, tolerance: float | None, name: str) -> Execution:
     if execution.outcome != "ok":
         story = f"{name} failed on the input:\n{_shown(case.stdin)}\n{execution.feedback}"
-        return execution.model_copy(update={"feedback": story})
+        return execution.model_copy(update={"feedback": valid(story)})
     if same(execution.stdout, case.expected, tolerance):
         return execution
     story = (
         f"{name} failed on the input:\n{_shown(case.stdin)}\n"
         f"expected:\n{_shown(case.expected)}\ngot:\n{_shown(execution.stdout)}"
     )
-    return execution.model_copy(update={"outcome": "wrong", "feedback": story})
+    return execution.model_copy(update={"outcome": "wrong", "feedback": valid(story)})
 
 
 def same(got: str, expected: str, tolerance: float | None = None) -> bool:

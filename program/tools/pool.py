@@ -12,7 +12,7 @@ from typing import Literal, TypeVar
 from coda.errors import SandboxError
 from coda.program.tools import root
 from coda.program.tools.isolation import Ground
-from coda.program.tools.job import TemplateGone
+from coda.program.tools.space import TemplateGone
 from coda.program.tools.template import START_SECONDS, Template
 
 T = TypeVar("T")
@@ -73,10 +73,18 @@ class Pool:
             if not self._ground.nested:
                 return await self._use_once(kind, use)
             try:
-                return await use(await self._warm_template(kind))
+                return await self._use_warm(kind, use)
             except TemplateGone:
                 self._warm.pop(kind).close()
-                return await use(await self._warm_template(kind))
+                return await self._use_warm(kind, use)
+
+    async def _use_warm(self, kind: Kind, use: Callable[[Template], Awaitable[T]]) -> T:
+        template = await self._warm_template(kind)
+        try:
+            return await use(template)
+        finally:
+            if not self._closed:
+                template.replenish()
 
     async def _use_once(self, kind: Kind, use: Callable[[Template], Awaitable[T]]) -> T:
         """Use a template that serves these jobs alone: nothing else would keep them from later ones."""

@@ -24,14 +24,15 @@ def descendants(pid: int) -> list[int]:
     found: list[int] = []
     queue = [pid]
     while queue:
-        for child in _children(queue.pop()):
+        for child in children(queue.pop()):
             if child not in found:
                 found.append(child)
                 queue.append(child)
     return found
 
 
-def _children(pid: int) -> Iterator[int]:
+def children(pid: int) -> Iterator[int]:
+    """The processes that this one, or a thread of it, started and that have not been waited for."""
     with contextlib.suppress(OSError, ValueError):
         for task in Path(f"/proc/{pid}/task").iterdir():
             yield from map(int, (task / "children").read_text().split())

@@ -81,7 +81,7 @@ async def examine(template: Template, program: str, tests: Tests, limits: RunLim
             stack.callback(tested.discard)
             testing = Job(template, judge, limits, extra=[outside.fileno(), verdict_tap.inner])
             stack.callback(testing.discard)
-        verdict_tap.close_inner()
+            verdict_tap.close_inner()
         program_ended, tests_ended = await _both(tested, testing)
         verdict_tap.drain()
         verdict = _parsed(verdict_tap.data)
@@ -121,7 +121,7 @@ def _execution(
         stdout=results.text(program.stdout, limits, program.reason),
         stderr=stderr,
         exit_status=results.exit_status(program),
-        feedback=feedback,
+        feedback=results.valid(feedback),
         tests_passed=verdict.passed if verdict is not None else 0,
         tests_total=verdict.total if verdict is not None else None,
         seconds=max(program.seconds, tests.seconds),

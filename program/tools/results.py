@@ -73,6 +73,11 @@ def text(data: bytes, limits: RunLimits, reason: str | None = None) -> str:
     return decoded
 
 
+def valid(message: str) -> str:
+    """The message as text that can be written as UTF-8: lone surrogates are spelt out."""
+    return message.encode("utf-8", "backslashreplace").decode()
+
+
 def shortened(message: str) -> str:
     """The message, its middle left out where it is long: errors say at the end what they are."""
     if len(message) <= LONGEST_FEEDBACK:

@@ -221,7 +221,7 @@ class Sandbox:
 
 
 def _bytes(content: str) -> bytes:
-    return content.encode("utf-8", "surrogateescape")
+    return content.encode("utf-8", "replace")
 
 
 @functools.cache

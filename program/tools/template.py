@@ -10,15 +10,20 @@ import signal
 import socket
 import subprocess
 import sys
+from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
 from coda.errors import SandboxError
 from coda.program.tools import processes
 from coda.program.tools.root import Root
+from coda.program.tools.space import Space, TemplateGone
 
 UNPRIVILEGED = 65534
 _CLOSE_SECONDS = 5.0
+SPARES = 2
+"""Places kept prepared: a program and its tests need two."""
+
 START_SECONDS = 60.0
 """How long a template may take to start and to preload its libraries."""
 
@@ -62,11 +67,13 @@ class Template:
         self.nested = nested and self.confined
         self.filtered = False
         self.delegation: Path | None = None
+        self._spares: deque[Space] = deque()
         self.control, inner = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         options = {
             "control": inner.fileno(),
             "preload": list(preload),
             "nested": self.nested,
+            "temporary_bytes": TEMPORARY_BYTES,
             "path": ["/packages"] if bwrap else sys.path[1:],
         }
         with inner:
@@ -99,13 +106,31 @@ class Template:
         line = (complaint.decode(errors="replace").strip().splitlines() or ["it ended without a word"])[-1]
         raise SandboxError(f"The sandbox cannot be started: {line}. `coda doctor` says what is missing.")
 
-    def send(self, descriptors: Sequence[int]) -> None:
-        """Start a job.
+    async def take(self) -> Space:
+        """A place for one program, which the caller closes; with luck one that was prepared before.
 
         Raises:
-            OSError: The template has gone.
+            TemplateGone: The template has ended.
+            SandboxError: It could not be prepared.
         """
-        socket.send_fds(self.control, [b"job"], list(descriptors))
+        space = self._spares.popleft() if self._spares else self._prepare()
+        try:
+            await space.ready()
+            if space.ended:
+                raise TemplateGone
+        except BaseException:
+            space.close()
+            raise
+        return space
+
+    def replenish(self) -> None:
+        """Have places prepared for the programs to come; a template that has ended is found out by the next."""
+        with contextlib.suppress(TemplateGone):
+            while self.nested and len(self._spares) < SPARES:
+                self._spares.append(self._prepare())
+
+    def _prepare(self) -> Space:
+        return Space(self.control, alone=not self.nested)
 
     def close(self) -> None:
         """End the template and all its jobs, and wait until they are gone."""
@@ -137,6 +162,8 @@ class Template:
     def _kill(self) -> None:
         """Kill what bubblewrap started, so that it can reap it and end by itself; killed itself, it could not."""
         self.control.close()
+        while self._spares:
+            self._spares.pop().close()
         below = processes.descendants(self.process.pid)
         for pid in below[:1] if self.confined else below:
             with contextlib.suppress(ProcessLookupError):

@@ -5,7 +5,7 @@
                                          │              and when it ends the kernel kills all that is left of it
                                          └─ fork ──► program   limits, system-call filter, then the untrusted code
 
-The warden cannot be killed, stopped or traced by what it watches, and it alone holds the report's socket.
+The warden cannot be killed, stopped or traced by what it watches, and it alone can report to the host.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ import resource
 import signal
 import socket
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from coda.program.tools.guest import syscalls
+
+READY = b"ready"
+"""A warden's first words to the host."""
 
 _NEW_MOUNTS, _NEW_UTS, _NEW_IPC, _NEW_USER, _NEW_PID, _NEW_NET, _NEW_CGROUP = (
     0x00020000,
@@ -70,33 +72,26 @@ def _check(status: int) -> None:
         raise OSError(number, os.strerror(number))
 
 
-def warden(report_fd: int, program: Callable[[int], None]) -> None:
-    """Start the program when the host says so, wait for it, report how it ended. Never returns.
+def warden(link: socket.socket, program: Callable[[socket.socket], None]) -> None:
+    """Start a process that waits for its program, say that it is there, and report how it ended. Never returns.
 
     Args:
-        report_fd: Socket to the host. The host learns this process's id from it, may put it into a control group,
-            and answers with the size of the address space that the interpreter already takes.
-        program: Runs in the child; gets that size. It never returns either.
+        link: Socket to the host, which learns this process's id from it.
+        program: Runs in the child; reads from the link what to do. It never returns either.
     """
-    report = socket.socket(fileno=report_fd)
-    report.sendall(b"ready\n")
-    base = int(report.recv(32) or b"-1")
-    if base < 0:
-        os._exit(0)
     resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     child = os.fork()
     if child == 0:
-        report.close()
-        program(base)
+        program(link)
         os._exit(0)
-    keep_only({report_fd})
+    keep_only({link.fileno()})
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with contextlib.suppress(OSError):  # Outside of a pid namespace orphans would leave the tree.
-        _libc.prctl(_CHILD_SUBREAPER, 1, 0, 0, 0)
+    _libc.prctl(_CHILD_SUBREAPER, 1, 0, 0, 0)  # Outside of a pid namespace orphans would leave the tree.
+    link.sendall(READY)
     status, usage = _reap_until(child)
-    line = {"status": status, "peak_kb": max(0, usage.ru_maxrss - resident), "cpu": usage.ru_utime + usage.ru_stime}
+    report = {"status": status, "peak_kb": max(0, usage.ru_maxrss - resident)}
     with contextlib.suppress(OSError):
-        report.sendall(json.dumps(line).encode() + b"\n")
+        link.sendall(json.dumps(report).encode())
     os._exit(0)
 
 
@@ -107,7 +102,7 @@ def _reap_until(child: int) -> tuple[int, resource.struct_rusage]:
             return status, usage
 
 
-def limit(limits: dict[str, Any], base: int) -> None:
+def limit(limits: dict[str, int]) -> None:
     """Set the calling process's limits; they hold for each process that it starts."""
 
     def at_most(which: int, value: int) -> None:
@@ -115,8 +110,7 @@ def limit(limits: dict[str, Any], base: int) -> None:
         value = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(which, (value, value))
 
-    if limits["memory_bytes"]:
-        at_most(resource.RLIMIT_AS, base + limits["memory_bytes"])
+    at_most(resource.RLIMIT_AS, limits["address_space"])
     cpu = limits["cpu_seconds"]
     resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 1))
     at_most(resource.RLIMIT_NPROC, limits["processes"])

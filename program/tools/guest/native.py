@@ -10,7 +10,7 @@ from typing import Any
 def run(job: dict[str, Any], extra: list[int]) -> None:
     """Replace this process by the binary in the first extra descriptor. Never returns."""
     _, hard = resource.getrlimit(resource.RLIMIT_STACK)
-    wanted = job["limits"]["memory_bytes"] // 2
+    wanted = job["limits"]["address_space"] // 2
     allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     resource.setrlimit(resource.RLIMIT_STACK, (allowed, hard))
     try:

@@ -18,8 +18,8 @@ from typing import Any
 
 from coda.program.tools.guest import build, confine, judge, native, script, serve, syscalls
 
-# Descriptors of a job, in the order in which the host sends them.
-PAYLOAD, REPORT, STDIN, STDOUT, STDERR, EXTRA = range(6)
+# Descriptors of a program, in the order in which the host sends them.
+PAYLOAD, STDIN, STDOUT, STDERR, EXTRA = range(5)
 _MOST_DESCRIPTORS = 16
 _ROLES = {
     "build": build.run,
@@ -43,13 +43,13 @@ def main() -> None:
     gc.freeze()
     control.sendall(json.dumps(_abilities(options["nested"])).encode())
     while True:
-        message, descriptors, _, _ = socket.recv_fds(control, 16, _MOST_DESCRIPTORS)
+        message, descriptors, _, _ = socket.recv_fds(control, 16, 1)
         if not message:
             return
-        if os.fork() == 0:
-            _job(control, descriptors, options["nested"])
-        for fd in descriptors:
-            os.close(fd)
+        with socket.socket(fileno=descriptors[0]) as link:
+            if os.fork() == 0:
+                control.close()
+                _prepare(link, options)
 
 
 def _abilities(nested: bool) -> dict[str, bool]:
@@ -80,31 +80,34 @@ def _child_can(action: Any) -> bool:
     return status == 0
 
 
-def _job(control: socket.socket, descriptors: list[int], nested: bool) -> None:
-    """Prepare one job, in a child of the template. Never returns."""
+def _prepare(link: socket.socket, options: dict[str, Any]) -> None:
+    """Prepare a place for one program, in a child of the template. Never returns."""
     try:
-        control.close()
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        job = json.loads(_read_all(descriptors[PAYLOAD]))
-        if nested:
-            confine.new_space(job["temporary_bytes"])
+        if options["nested"]:
+            confine.new_space(options["temporary_bytes"])
         if os.fork() == 0:
-            if job["private"]:
+            if options["nested"]:
                 confine.drop_privileges()
-            confine.warden(descriptors[REPORT], lambda base: _program(job, descriptors, base))
-    except BaseException as error:  # whatever it is, no copy of the template may go on
+            confine.warden(link, _program)
+    except BaseException as error:  # Whatever it is, no copy of the template may go on.
         with contextlib.suppress(OSError):
-            os.write(descriptors[STDERR], f"sandbox: {type(error).__name__}: {error}\n".encode())
+            link.sendall(f"{type(error).__name__}: {error}".encode())
     finally:
         os._exit(0)
 
 
-def _program(job: dict[str, Any], descriptors: list[int], base: int) -> None:
-    """Become the program: the last trusted lines."""
+def _program(link: socket.socket) -> None:
+    """Wait for a program, and become it: the last trusted lines."""
+    message, descriptors, _, _ = socket.recv_fds(link, 16, _MOST_DESCRIPTORS)
+    link.close()
+    if not message:
+        os._exit(0)
+    job = json.loads(_read_all(descriptors[PAYLOAD]))
     extra = descriptors[EXTRA:]
     confine.settle(descriptors[STDIN:EXTRA], set(extra), job["environment"])
     try:
-        confine.limit(job["limits"], base)
+        confine.limit(job["limits"])
         if confine.shut(job["filter"]) != job["filter"]:
             raise OSError("the system-call filter cannot be installed")
         _ROLES[job["role"]](job, extra)
