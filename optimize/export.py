@@ -5,18 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 from coda.errors import UsageError
-from coda.optimize.artifact import load, read_manifest
-from coda.optimize.prompts import Format, render
+from coda.optimize.artifact import Manifest, load, read_manifest
+from coda.optimize.prompts import Dialect, Format, render
 from coda.program.conductor import Coda
+from coda.program.engine.profiles import own_profiles
 
 __all__ = ["Format", "export"]
 
 
 def export(source: Coda | Path, format: Format, out: Path) -> list[Path]:
-    """Write the prompts.
+    """Write the prompts, as the program's Engine receives them.
 
     Args:
-        source: The program, or the folder of a compiled one.
+        source: The program, or the folder of a compiled one, whose manifest tells for which Engine.
         format: The format, see `Format`.
         out: The folder for the files, which is made; for ``python`` a file, where the name ends with ``.py``.
 
@@ -28,9 +29,12 @@ def export(source: Coda | Path, format: Format, out: Path) -> list[Path]:
         ArtifactError: The folder's artefact cannot be loaded.
     """
     if isinstance(source, Path):
-        rendered = render(load(source), format, model=read_manifest(source).model)
+        manifest = read_manifest(source)
+        rendered = render(load(source), format, dialect=_dialect(manifest), model=manifest.model)
+    elif source.engine is not None:
+        rendered = render(source, format, dialect=Dialect.of(source.engine), model=source.engine.config.model)
     else:
-        rendered = render(source, format, model=source.engine.config.model if source.engine is not None else "")
+        rendered = render(source, format)
     single = format == "python" and out.suffix == ".py"
     paths = []
     try:
@@ -41,3 +45,9 @@ def export(source: Coda | Path, format: Format, out: Path) -> list[Path]:
     except OSError as error:
         raise UsageError(f"Cannot write to {out}: {error.strerror}. Choose another place.") from error
     return paths
+
+
+def _dialect(manifest: Manifest) -> Dialect | None:
+    """How the Engine that a program was compiled for is asked; ``None`` where its profile is not one of ours."""
+    profile = own_profiles().get(manifest.profile)
+    return None if profile is None else Dialect(profile, profile.level(manifest.effort))

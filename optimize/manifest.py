@@ -25,6 +25,7 @@ def manifest_of(found: Compilation, splits: Splits, config: CompileConfig, progr
     return Manifest(
         model=engine.config.model,
         profile=engine.profile.name,
+        effort=engine.config.effort,
         benchmark=_benchmark(splits),
         optimizer="random-search",
         arguments=config.model_dump(mode="json"),

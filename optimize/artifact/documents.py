@@ -136,6 +136,8 @@ class Manifest(Frozen):
     schema_version: int = SCHEMA_VERSION
     model: str
     profile: str
+    effort: str | None = None
+    """How hard the model was to think; ``None`` for its profile's default."""
     benchmark: BenchmarkReference | None = None
     optimizer: str = ""
     arguments: dict[str, JsonValue] = Field(default_factory=dict)

@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 from coda.errors import UsageError
 from coda.optimize.prompts import jinja, markdown, messages, python
-from coda.optimize.prompts.prompt import Prompt, prompts_of
+from coda.optimize.prompts.prompt import Dialect, Prompt, prompts_of
 from coda.program.conductor import Coda
 from coda.program.settings import Settings
 
@@ -14,18 +14,19 @@ Format = Literal["messages", "markdown", "jinja", "python"]
 """OpenAI messages with named slots, pages for reading, Jinja templates, or one Python file that runs on its own."""
 
 
-def render(program: Coda, format: Format, *, model: str = "") -> dict[str, bytes]:
+def render(program: Coda, format: Format, *, dialect: Dialect | None = None, model: str = "") -> dict[str, bytes]:
     """The files of a format, by name.
 
     Args:
         program: The program.
         format: The format.
+        dialect: What the Engine's profile makes of a prompt.
         model: The model that the Python file asks by default.
 
     Raises:
         UsageError: There is no such format.
     """
-    texts = _texts(prompts_of(program), format, program.settings, model)
+    texts = _texts(prompts_of(program, dialect), format, program.settings, model)
     return {name: encode(text) for name, text in texts.items()}
 
 

@@ -6,6 +6,7 @@ carriage return), is written as an expression.
 
 from __future__ import annotations
 
+import json
 import re
 
 from coda.optimize.prompts.prompt import Part, Prompt
@@ -32,13 +33,15 @@ def _template(prompt: Prompt) -> str:
 
 
 def _heading(prompt: Prompt) -> str:
-    sampling = prompt.sampling
     return (
         f"{{# {prompt.name}, style {prompt.adapter}; inputs: {', '.join(prompt.inputs)};"
-        f" outputs: {', '.join(prompt.outputs)};"
-        f" temperature: {sampling.temperature}; max_tokens: {sampling.max_tokens}"
-        " (None: the server's default). Renders to a JSON list of messages; do not switch autoescape on. #}"
+        f" outputs: {', '.join(prompt.outputs)}; parameters: {_parameters(prompt)}."
+        " Renders to a JSON list of messages; do not switch autoescape on. #}"
     )
+
+
+def _parameters(prompt: Prompt) -> str:
+    return ", ".join(f"{name}={json.dumps(value)}" for name, value in prompt.parameters.items()) or "none"
 
 
 def _part(part: Part) -> str:

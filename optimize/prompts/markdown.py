@@ -7,6 +7,7 @@ mark, all marks get more braces.
 
 from __future__ import annotations
 
+import json
 import re
 
 from coda.optimize.prompts.prompt import Message, Part, Prompt
@@ -20,12 +21,11 @@ def render(prompts: tuple[Prompt, ...]) -> dict[str, str]:
 def _page(prompt: Prompt) -> str:
     braces = _braces(prompt)
     slots = [_part(part, braces) for part in prompt.messages[-1].parts if not isinstance(part, str)]
-    sampling = prompt.sampling.model_dump()
     facts = [
         ("adapter style", prompt.adapter),
         ("inputs", ", ".join(prompt.inputs)),
         ("outputs", ", ".join(prompt.outputs)),
-        *((name, "the server's default" if value is None else str(value)) for name, value in sampling.items()),
+        *((name, json.dumps(value)) for name, value in prompt.parameters.items()),
         ("demos", str(sum(each.role == "assistant" for each in prompt.messages))),
     ]
     table = "\n".join(["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in facts)])

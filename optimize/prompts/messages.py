@@ -23,7 +23,7 @@ def document(prompt: Prompt) -> dict[str, Any]:
         "adapter": prompt.adapter,
         "inputs": list(prompt.inputs),
         "outputs": list(prompt.outputs),
-        **prompt.sampling.model_dump(mode="json"),
+        "parameters": prompt.parameters,
         "messages": [{"role": each.role, "content": _content(each)} for each in prompt.messages],
     }
 

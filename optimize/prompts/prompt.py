@@ -8,19 +8,46 @@ they are: the pipeline hands its predictors text and numbers only.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import dspy
-from dspy.adapters.base import Adapter
 
 from coda.errors import UsageError
-from coda.program.adapters import SignatureClass, adapter_for
+from coda.program.adapters import adapter_for
 from coda.program.conductor import Coda
+from coda.program.engine import Engine
+from coda.program.engine.ask import Ask, Draft
+from coda.program.engine.ask import render as request_body
+from coda.program.engine.profiles import Effort, Profile
 from coda.program.settings import AdapterStyle, StageSettings
 
+Messages = list[dict[str, Any]]
+
 PRIVATE_USE = range(0xE000, 0xF900)
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a family of models is asked: what its profile makes of a request.
+
+    Attributes:
+        profile: The profile.
+        effort: How hard it is to think.
+    """
+
+    profile: Profile
+    effort: Effort
+
+    @classmethod
+    def of(cls, engine: Engine) -> Self:
+        """The dialect that an Engine speaks."""
+        return cls(engine.profile, engine.profile.level(engine.config.effort))
+
+    def request(self, messages: Messages, parameters: dict[str, Any]) -> dict[str, Any]:
+        """The body of the request."""
+        return request_body(Draft(Ask(messages, parameters), self.effort), self.profile, None)
 
 
 @dataclass(frozen=True)
@@ -72,7 +99,7 @@ class Prompt:
         adapter: The style it is written in.
         inputs: Names of the inputs.
         outputs: Names of the fields that the reply holds; the last one matters most.
-        sampling: Temperature and token limit; ``None`` leaves them to the Engine.
+        parameters: Temperature, token limit and the like; what is not named is left to the server.
         messages: System message, demos, and at last the message with the slots.
     """
 
@@ -80,7 +107,7 @@ class Prompt:
     adapter: AdapterStyle
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    sampling: StageSettings
+    parameters: dict[str, Any]
     messages: tuple[Message, ...]
 
     @property
@@ -98,33 +125,48 @@ class Prompt:
         return [{"role": each.role, "content": _text(each.parts, inputs)} for each in self.messages]
 
 
-def prompts_of(program: Coda) -> tuple[Prompt, ...]:
-    """The prompts of all predictors, in the program's order."""
-    return tuple(_prompts(program))
+def prompts_of(program: Coda, dialect: Dialect | None = None) -> tuple[Prompt, ...]:
+    """The prompts of all predictors, in the program's order.
+
+    Args:
+        program: The program.
+        dialect: What the Engine's profile makes of them; without it they are as the program hands them to any Engine.
+    """
+    return tuple(
+        _prompt(name, predictor, program.settings.adapter, _sampling(program, name), dialect)
+        for name, predictor in program.named_predictors()
+    )
 
 
-def _prompts(program: Coda) -> Iterator[Prompt]:
-    style = program.settings.adapter
-    for name, predictor in program.named_predictors():
-        signature = predictor.signature
-        yield Prompt(
-            name=name,
-            adapter=style,
-            inputs=tuple(signature.input_fields),
-            outputs=tuple(signature.output_fields),
-            sampling=getattr(program, name.partition(".")[0]).sampling,
-            messages=_messages(adapter_for(style), signature, predictor.demos),
-        )
+def _sampling(program: Coda, predictor: str) -> StageSettings:
+    sampling: StageSettings = getattr(program, predictor.partition(".")[0]).sampling
+    return sampling
 
 
-def _messages(adapter: Adapter, signature: SignatureClass, demos: list[dspy.Example]) -> tuple[Message, ...]:
-    """Format the prompt with marks, and take it apart at them."""
+def _prompt(
+    name: str, predictor: dspy.Predict, style: AdapterStyle, sampling: StageSettings, dialect: Dialect | None
+) -> Prompt:
+    signature, adapter = predictor.signature, adapter_for(style)
+    asked = sampling.model_dump(exclude_none=True)
+
+    def body(inputs: Mapping[str, str]) -> dict[str, Any]:
+        messages: Messages = adapter.format(signature, predictor.demos, dict(inputs))
+        return {"messages": messages, **asked} if dialect is None else dialect.request(messages, asked)
+
     inputs = tuple(signature.input_fields)
+    parameters = {key: value for key, value in body(dict.fromkeys(inputs, "")).items() if key != "messages"}
+    return Prompt(
+        name=name,
+        adapter=style,
+        inputs=inputs,
+        outputs=tuple(signature.output_fields),
+        parameters=parameters,
+        messages=_messages(inputs, lambda values: body(values)["messages"]),
+    )
 
-    def formatted(values: Mapping[str, str]) -> list[dict[str, str]]:
-        messages: list[dict[str, str]] = adapter.format(signature, demos, dict(values))
-        return messages
 
+def _messages(inputs: tuple[str, ...], formatted: Callable[[Mapping[str, str]], Messages]) -> tuple[Message, ...]:
+    """Format the prompt with marks, and take it apart at them."""
     marks = _marks(inputs, "".join(each["content"] for each in formatted(dict.fromkeys(inputs, ""))))
     *fixed, asking = formatted(marks)
     slots = {marks[inputs[0]]: Slot(inputs[0])}

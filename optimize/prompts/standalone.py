@@ -67,10 +67,8 @@ class Server:
 
     def ask(self, prompt: str, **inputs: Any) -> dict[str, str]:
         """Ask once and read the reply's fields; a reply that breaks the format gives what it plainly contains."""
-        spec = PROGRAM["prompts"][prompt]
-        body = {"model": self.model, "messages": messages(prompt, **inputs)}
-        body |= {name: spec[name] for name in ("temperature", "max_tokens") if spec[name] is not None}
-        return read(prompt, self._post(body))
+        parameters = PROGRAM["prompts"][prompt]["parameters"]
+        return read(prompt, self._post({"model": self.model, "messages": messages(prompt, **inputs), **parameters}))
 
     def _post(self, body: dict[str, Any]) -> str:
         headers = {"Content-Type": "application/json"}

@@ -16,11 +16,12 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from coda.errors import ArtifactError, UsageError
-from coda.optimize.artifact import Manifest, Policy, check_prompts, save
+from coda.optimize.artifact import Manifest, Policy, check_prompts, load, save
 from coda.optimize.export import export
 from coda.optimize.prompts import Format, Slot, prompts_of
 from coda.program.adapters import adapter_for
 from coda.program.conductor import Coda
+from coda.program.engine import Engine, EngineConfig
 from coda.program.settings import AdapterStyle, Settings
 
 STYLES: tuple[AdapterStyle, ...] = get_args(AdapterStyle)
@@ -125,8 +126,8 @@ def test_sampling_goes_along(tmp_path: Path) -> None:
     export(compiled(), "messages", tmp_path)
     executor = json.loads((tmp_path / "executor.code.json").read_text("utf-8"))
     verifier = json.loads((tmp_path / "verifier.compare.json").read_text("utf-8"))
-    assert (executor["temperature"], executor["max_tokens"]) == (0.2, 700)
-    assert (verifier["temperature"], verifier["max_tokens"]) == (0.0, None)
+    assert executor["parameters"] == {"temperature": 0.2, "max_tokens": 700}
+    assert verifier["parameters"] == {"temperature": 0.0}
 
 
 def test_markdown_says_what_a_prompt_is_for(tmp_path: Path) -> None:
@@ -135,7 +136,7 @@ def test_markdown_says_what_a_prompt_is_for(tmp_path: Path) -> None:
     assert page.startswith("# executor.code\n")
     assert "| adapter style | plain |" in page
     assert "| temperature | 0.7 |" in page
-    assert "| max_tokens | the server's default |" in page
+    assert "max_tokens" not in page
     assert "{{problem}}{{#approach}}\n\nApproach:\n{{approach}}{{/approach}}\n```\n" in page
 
 
@@ -149,11 +150,21 @@ def test_export_tells_which_files_it_wrote(tmp_path: Path) -> None:
     assert all(path.is_file() for path in written)
 
 
-def test_folder_exports_what_its_program_does(tmp_path: Path) -> None:
-    save(compiled(), tmp_path / "art", manifest=Manifest(model="openai/m", profile="generic"), policy=Policy())
-    for format in ("messages", "markdown", "jinja"):
-        one, other = export(tmp_path / "art", format, tmp_path / "a"), export(compiled(), format, tmp_path / "b")
-        assert [path.read_bytes() for path in one] == [path.read_bytes() for path in other]
+def test_folder_exports_what_its_program_does_with_the_same_engine(tmp_path: Path) -> None:
+    manifest = Manifest(model="openai/Qwen3-8B", profile="qwen3", effort="off")
+    save(compiled(), tmp_path / "art", manifest=manifest, policy=Policy())
+    with Engine(EngineConfig(model="openai/Qwen3-8B", effort="off", api_base="http://127.0.0.1:9/v1")) as engine:
+        program = load(tmp_path / "art", engine=engine)
+        for format in FORMATS:
+            one, other = export(tmp_path / "art", format, tmp_path / "a"), export(program, format, tmp_path / "b")
+            assert [path.read_bytes() for path in one] == [path.read_bytes() for path in other]
+    assert (tmp_path / "a" / "executor.code.md").read_text("utf-8").endswith(" /no_think\n```\n")
+
+
+def test_folder_of_an_unknown_profile_exports_the_program_alone(tmp_path: Path) -> None:
+    save(compiled(), tmp_path / "art", manifest=Manifest(model="m", profile="my own"), policy=Policy())
+    one, other = export(tmp_path / "art", "jinja", tmp_path / "a"), export(compiled(), "jinja", tmp_path / "b")
+    assert [path.read_bytes() for path in one] == [path.read_bytes() for path in other]
 
 
 def test_unknown_format_is_named_with_the_known_ones(tmp_path: Path) -> None:

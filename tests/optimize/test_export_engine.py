@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, get_args
 
@@ -37,58 +38,80 @@ def server() -> Iterator[LocalEngine]:
         yield running
 
 
-@pytest.fixture(scope="module")
-def engine(server: LocalEngine) -> Iterator[Engine]:
-    with Engine(EngineConfig(model="openai/test-model", api_base=server.api_base)) as opened:
-        yield opened
+@contextmanager
+def opened(server: LocalEngine, **config: Any) -> Iterator[Engine]:
+    with Engine(EngineConfig(model="openai/test-model", api_base=server.api_base, **config)) as engine:
+        yield engine
 
 
-def sent(server: LocalEngine, engine: Engine, program: Coda, name: str, inputs: dict[str, Any]) -> dict[str, Any]:
+def sent(server: LocalEngine, program: Coda, name: str, inputs: dict[str, Any]) -> dict[str, Any]:
     """The body that the server receives when a stage asks through one of its predictors."""
+    assert program.engine is not None
     stage, _, attribute = name.partition(".")
     module = getattr(program, stage)
-    with dspy.context(lm=engine.lm, adapter=adapter_for(program.settings.adapter)):
+    with dspy.context(lm=program.engine.lm, adapter=adapter_for(program.settings.adapter)):
         run_sync(module.ask(getattr(module, attribute), **inputs))
     return server.bodies.pop()
+
+
+def inputs_of(predictor: dspy.Predict, text: str, other: str) -> dict[str, Any]:
+    names = predictor.signature.input_fields
+    numbers = {"number_of_paths": 3} if "number_of_paths" in names else {}
+    return dict.fromkeys(names, other) | {"problem": text} | numbers
 
 
 @pytest.mark.parametrize("demos", [True, False], ids=["demos", "no-demos"])
 @pytest.mark.parametrize("style", STYLES)
 def test_every_predictor_sends_what_every_format_gives(
-    server: LocalEngine, engine: Engine, style: AdapterStyle, demos: bool, tmp_path: Path
+    server: LocalEngine, style: AdapterStyle, demos: bool, tmp_path: Path
 ) -> None:
-    program = compiled(style, demos=demos)
+    with opened(server) as engine:
+        check_parity(server, with_engine(compiled(style, demos=demos), engine), tmp_path)
+
+
+@pytest.mark.parametrize("demos", [True, False], ids=["demos", "no-demos"])
+@pytest.mark.parametrize(
+    ("profile", "effort"),
+    [("qwen3", "off"), ("qwen3", "on"), ("deepseek-r1", None), ("gpt-oss", "high"), ("openai-reasoning", None)],
+)
+def test_what_a_profile_adds_is_in_the_export(
+    server: LocalEngine, profile: str, effort: str | None, demos: bool, tmp_path: Path
+) -> None:
+    with opened(server, profile=profile, effort=effort) as engine:
+        check_parity(server, with_engine(compiled("plain", demos=demos), engine), tmp_path)
+
+
+def with_engine(program: Coda, engine: Engine) -> Coda:
+    program.engine = engine
+    return program
+
+
+def check_parity(server: LocalEngine, program: Coda, folder: Path) -> None:
+    """Compare, for every predictor and format, what the server receives with what the export gives."""
     for format in ("messages", "jinja", "markdown", "python"):
-        export(program, format, tmp_path)
+        export(program, format, folder)
+    readers = {
+        name: (
+            messages_reader(folder / f"{name}.json"),
+            jinja_reader(folder / f"{name}.jinja"),
+            markdown_reader(folder / f"{name}.md"),
+            python_reader(folder / "pipeline.py", name),
+        )
+        for name, _ in program.named_predictors()
+    }
 
     @given(text=texts.filter(str.strip), other=texts)
     @examples(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
     def compare(text: str, other: str) -> None:
         for name, predictor in program.named_predictors():
-            inputs = dict.fromkeys(predictor.signature.input_fields, other) | {"problem": text}
-            if "number_of_paths" in inputs:
-                inputs["number_of_paths"] = 3
-            received = sent(server, engine, program, name, inputs)["messages"]
-            assert messages_reader(tmp_path / f"{name}.json")(**inputs) == received
-            assert jinja_reader(tmp_path / f"{name}.jinja")(**inputs) == received
-            assert markdown_reader(tmp_path / f"{name}.md")(**inputs) == received
-            assert pipeline(name)(**inputs) == received
+            inputs = inputs_of(predictor, text, other)
+            body = sent(server, program, name, inputs)
+            for read in readers[name]:
+                assert read(**inputs) == body["messages"]
+            stated = json.loads((folder / f"{name}.json").read_text("utf-8"))["parameters"]
+            assert {"model": "test-model", "messages": body["messages"], **stated} == body
 
-    def pipeline(name: str) -> Any:
-        return readers.setdefault(name, python_reader(tmp_path / "pipeline.py", name))
-
-    readers: dict[str, Any] = {}
     compare()
-
-
-def test_sampling_is_what_the_export_says(server: LocalEngine, engine: Engine, tmp_path: Path) -> None:
-    program = compiled()
-    export(program, "messages", tmp_path)
-    for name, predictor in program.named_predictors():
-        body = sent(server, engine, program, name, dict.fromkeys(predictor.signature.input_fields, "?"))
-        stated = json.loads((tmp_path / f"{name}.json").read_text("utf-8"))
-        assert body["temperature"] == stated["temperature"]
-        assert stated["max_tokens"] in (None, body["max_tokens"])
 
 
 # The standalone file against the pipeline itself
@@ -144,7 +167,7 @@ def test_standalone_file_asks_what_the_pipeline_asks(
 
 
 def ordered(bodies: list[dict[str, Any]]) -> list[tuple[str, float]]:
-    return sorted((json.dumps(body["messages"]), body["temperature"]) for body in bodies)
+    return sorted((json.dumps(body["messages"], sort_keys=True), body["temperature"]) for body in bodies)
 
 
 def start(file: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
