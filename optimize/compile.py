@@ -157,7 +157,8 @@ class Compiler:
         with spending(search), dspy.context(lm=self.engine.lm):
             self.watcher.on_phase("probe", "which adapter style and which modes work for this Engine")
             grid = self._probe()
-            calibrated = self.program.with_settings(choose(self.program.settings, grid))
+            settings = choose(self.program.settings, grid) if grid else self.program.settings
+            calibrated = self.program.with_settings(settings)
             self.watcher.on_phase("search", f"{self.config.candidates} sets of demos, on validation")
             measured += [found for found in self._search(calibrated) if found is not None]
         best = max(measured, key=lambda each: (each.summary.score, -each.summary.tokens))
@@ -186,6 +187,8 @@ class Compiler:
             program = with_demos(self.program.with_settings(settings), demos)
             name = f"probe-{style}-{mode}"
             summary = self._measure(name, program, probed, None)
+            if summary.stopped is not None:
+                break
             readable = sum(
                 attempt.finish == "ok" for record in read_results(self.run_dir / name) for attempt in record.attempts
             )
