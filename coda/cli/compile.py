@@ -57,7 +57,7 @@ def compile_(
     splits = load_splits(benchmark, where.data_file)
     run_dir = where.run_dir or Path("runs") / f"compile-{splits.test.name}"
     folder = where.out or Path("compiled") / splits.test.name
-    # Bootstrapping is not recorded problem by problem: the cache is what makes an interrupted command go on for nothing.
+    # Bootstrapping leaves no records of its own: the cache lets an interrupted command go on for nothing.
     with RunDirectory(run_dir) as run, engine.open(run.calls, cache_dir=run_dir / "cache") as opened:
         found = compile_and_save(
             (program or ProgramOptions()).build(opened),
