@@ -17,7 +17,7 @@ from typing import Any
 import dspy
 from pydantic import BaseModel, ConfigDict, Field
 
-from coda.data.benchmarks import Benchmark, Example
+from coda.data.examples import Benchmark, Example
 from coda.errors import DataError
 from coda.optimize.examine import examine, solve
 from coda.optimize.identity import Program, fingerprint, identify, model_of, name_of, provenance, sandbox_of
@@ -221,7 +221,8 @@ class _Evaluation:
                 solution = await solve(self._program, example.problem)
             if solution.fault != "budget" or (stop := self._budget_ended()) is None:
                 cost = {"usage": meter.usage, "seconds": time.monotonic() - started}
-                return await examine(example, sample, solution.model_copy(update=cost), meter.stages)
+                solution = solution.model_copy(update=cost)
+                return await examine(example, sample, solution, meter.stages, getattr(self._program, "sandbox", None))
         except BaseException:
             self._unfinished += meter.usage
             raise

@@ -5,14 +5,15 @@ What goes wrong with one problem is that problem's result; only what is wrong wi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
-from coda.data.benchmarks import Example
+from coda.data.examples import Example
 from coda.data.grading import agrade
 from coda.errors import ArtifactError, BudgetExceeded, CodaError, DataError, EngineError, UsageError
 from coda.optimize.identity import Program
 from coda.optimize.records import NO_PLAN, NO_VERDICT, Fault, GradedAttempt, Record
 from coda.program.answers import group
+from coda.program.tools.sandbox import Sandbox
 from coda.program.types import Attempt, Problem, Solution, Usage
 
 
@@ -34,7 +35,9 @@ async def solve(program: Program, problem: Problem) -> Solution:
         return _ended(_told(error), "unexpected")
 
 
-async def examine(example: Example, sample: int, solution: Solution, stages: Mapping[str, Usage]) -> Record:
+async def examine(
+    example: Example, sample: int, solution: Solution, stages: Mapping[str, Usage], sandbox: Sandbox | None = None
+) -> Record:
     """Make a record of a solution.
 
     Equal answers are graded once. A problem that stopped without an answer is an error of the kind that stopped it.
@@ -44,23 +47,26 @@ async def examine(example: Example, sample: int, solution: Solution, stages: Map
         sample: The number of the sample.
         solution: What the pipeline made of it.
         stages: What each stage's requests cost.
+        sandbox: Where programs are graded; by default the process's own.
 
     Raises:
         CodaError: Nothing can be graded here, for want of a sandbox for example.
     """
     try:
-        return await _examined(example, sample, solution, stages)
+        return await _examined(example, sample, solution, stages, sandbox)
     except CodaError:
         raise
     except Exception as error:  # a grader that fails on one answer must not cost the others
         ungraded = _ended(f"Grading failed: {_told(error)}", "grading")
         cost = {"usage": solution.usage, "seconds": solution.seconds}
-        return await _examined(example, sample, ungraded.model_copy(update=cost), stages)
+        return await _examined(example, sample, ungraded.model_copy(update=cost), stages, sandbox)
 
 
-async def _examined(example: Example, sample: int, solution: Solution, stages: Mapping[str, Usage]) -> Record:
-    scores = await _scores(example, _answers(solution))
-    final = scores.get(solution.answer, 0.0)
+async def _examined(
+    example: Example, sample: int, solution: Solution, stages: Mapping[str, Usage], sandbox: Sandbox | None
+) -> Record:
+    scores = {answer: (await agrade(example, answer, sandbox=sandbox)).score for answer in _answers(solution)}
+    final = _score(scores, solution.answer)
     problem = example.problem
     classes = await group([attempt.answer for attempt in solution.attempts], problem.task, problem.choices)
     return Record(
@@ -90,17 +96,17 @@ def _answers(solution: Solution) -> list[str]:
     return list(dict.fromkeys(answer for answer in found if answer is not None))
 
 
-async def _scores(example: Example, answers: Iterable[str]) -> dict[str | None, float]:
-    return {answer: (await agrade(example, answer)).score for answer in answers}
-
-
-def _graded(attempt: Attempt, scores: Mapping[str | None, float]) -> GradedAttempt:
-    score = scores.get(attempt.answer, 0.0)
+def _graded(attempt: Attempt, scores: Mapping[str, float]) -> GradedAttempt:
+    score = _score(scores, attempt.answer)
     return GradedAttempt(
         **{**dict(attempt), "earlier": tuple(_graded(each, scores) for each in attempt.earlier)},
         score=score,
         correct=score >= 1.0,
     )
+
+
+def _score(scores: Mapping[str, float], answer: str | None) -> float:
+    return 0.0 if answer is None else scores[answer]
 
 
 def _fault(solution: Solution) -> Fault | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from local_engine import LocalEngine, Messages
 
-from coda.data.benchmarks import Benchmark, Example
+from coda.data.examples import Benchmark, Example
 from coda.errors import UsageError
 from coda.experiments.baselines import Baseline, equal_samples
 from coda.optimize.evaluate import EvaluationConfig, evaluate

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from local_engine import LocalEngine
 
-from coda.data.benchmarks import Benchmark, Example
+from coda.data.examples import Benchmark, Example
 from coda.experiments.tracking import Tracker
 from coda.optimize.evaluate import EvaluationConfig, evaluate
 from coda.optimize.rundir import RunDirectory

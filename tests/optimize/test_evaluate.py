@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from coda.data.benchmarks import Benchmark, Example
+from coda.data.examples import Benchmark, Example
 from coda.errors import BudgetExceeded, DataError, EngineError, RunError, UsageError
 from coda.optimize.evaluate import EvaluationConfig, Observers, aevaluate
 from coda.optimize.records import Record, read_results

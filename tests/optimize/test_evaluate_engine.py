@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from local_engine import RESET, SERVER_ERROR, UNAUTHORIZED, Answer, Fault, LocalEngine, Messages
 
-from coda.data.benchmarks import Benchmark, Example
+from coda.data.examples import Benchmark, Example
 from coda.optimize.evaluate import EvaluationConfig, evaluate
 from coda.optimize.records import read_results
 from coda.optimize.rundir import RunDirectory
@@ -102,6 +102,29 @@ def test_replies_that_are_cut_off_show_as_truncated(tmp_path: Path) -> None:
         summary = measure(server, 3, tmp_path)
     assert summary.gap is not None
     assert summary.gap.lost == {"truncated": 3}
+
+
+@pytest.mark.sandbox
+def test_programs_are_graded_on_hidden_tests_attempt_by_attempt(tmp_path: Path) -> None:
+    """The first program fails a visible test and is repaired into one that passes it, but not the hidden test."""
+    problem = Problem(text="Write double(n).", task="code", entry_point="double", tests=("assert double(2) == 4",))
+    hidden = "assert double(5) == 10"
+    example = Example(id="double", problem=problem, answer="", hidden_tests=(hidden,))
+    one = Benchmark(name="programs", examples=(example,), digest="d1", split="test")
+    replies = ["def double(n):\n    return 3", "def double(n):\n    return n + 2"]
+    settings = SETTINGS.model_copy(update={"paths": ("code",), "quorum": 1, "max_refinements": 1})
+    with LocalEngine([f"```python\n{reply}\n```" for reply in replies]) as server, pipeline(server) as program:
+        summary = evaluate(program.with_settings(settings), one, run_dir=tmp_path)
+    (record,) = read_results(tmp_path)
+    (attempt,) = record.attempts
+    assert attempt.execution is not None
+    assert (attempt.execution.tests_passed, attempt.execution.tests_total) == (1, 1)
+    assert (attempt.correct, [each.correct for each in attempt.earlier]) == (False, [False])
+    assert (summary.accuracy, summary.early_exit) == (0.0, 1.0)
+    assert summary.gap is not None
+    assert summary.gap.lost == {"no-candidate": 1}
+    assert summary.gap.programs == {"ok": 1, "wrong": 1}
+    assert [(each.tried, each.fixed, each.broken) for each in summary.gap.refinement] == [(1, 0, 0)]
 
 
 def test_a_budget_holds_to_the_request_and_the_next_command_goes_on(tmp_path: Path) -> None:
