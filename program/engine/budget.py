@@ -35,6 +35,7 @@ class Budget:
         self._calls_out = 0
         self._tokens_out = 0
         self._started = time.monotonic()
+        self._expired = False
         self._waiting: list[asyncio.Future[None]] = []
         self.refused: str | None = None
         """What the first request that would have broken a limit was told; ``None`` as long as there was none."""
@@ -53,7 +54,9 @@ class Budget:
     @property
     def seconds_left(self) -> float | None:
         """Seconds until the limit; ``None`` without one."""
-        return None if self.limits.max_seconds is None else self.limits.max_seconds - self.seconds
+        if self.limits.max_seconds is None:
+            return None
+        return 0.0 if self._expired else self.limits.max_seconds - self.seconds
 
     def reserve(self, tokens: int) -> None:
         """Set aside one call and so many tokens.
@@ -109,6 +112,7 @@ class Budget:
             f"The budget of {self.limits.max_seconds:g} seconds ended while a request was under way. "
             "Raise --max-seconds to go on."
         )
+        self._expired = True  # a timer may ring a little before the clock is there
         self.refused = self.refused or message
         return BudgetExceeded(message)
 
@@ -122,7 +126,7 @@ class Budget:
                 f"The next request may take {tokens} tokens, and of the budget of {limits.max_tokens} tokens "
                 f"{spent} are spent or set aside. Raise --max-tokens to go on."
             )
-        if limits.max_seconds is not None and self.seconds >= limits.max_seconds:
+        if limits.max_seconds is not None and (self._expired or self.seconds >= limits.max_seconds):
             self._refuse(f"The budget of {limits.max_seconds:g} seconds is used up. Raise --max-seconds to go on.")
 
     def _refuse(self, message: str) -> NoReturn:

@@ -67,7 +67,7 @@ class ReplyCache:
             return
 
 
-class _Text(diskcache.Disk):  # type: ignore[misc]
+class _Text(diskcache.Disk):
     """Stores text, and never unpickles what it finds."""
 
     def fetch(self, mode: int, filename: str | None, value: Any, read: bool) -> Any:

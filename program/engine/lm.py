@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from coda.program.engine.engine import Engine
 
 
-class EngineLM(dspy.LM):  # type: ignore[misc]
+class EngineLM(dspy.LM):
     """A `dspy.LM` whose copies, deep ones too, all ask one Engine.
 
     Ordinary calls take a short way: DSPy's own hops through a thread pool three times for each, and looks the price of

@@ -10,12 +10,13 @@ from dspy.lm15 import Response, ThinkingPart, request_from_openai_chat
 from dspy.utils import exceptions as faults
 
 from coda.errors import EngineError, FaultKind, UsageError
+from coda.program.engine.cleaning import split_thinking
 from coda.program.engine.config import EngineConfig
 from coda.program.engine.profiles import Profile
 from coda.program.engine.replies import Reply
 from coda.program.engine.server import Server, server_at
 from coda.program.engine.transport import Exchange, Outgoing
-from coda.program.engine.wire import checked, split_thinking
+from coda.program.engine.wire import checked
 from coda.program.types import Usage
 
 KINDS: dict[type[faults.LMError], FaultKind] = {
@@ -113,7 +114,8 @@ def as_engine_error(error: faults.LMError) -> EngineError:
     """One of DSPy's errors as ours; an unknown class counts as the nearest known one above it."""
     kind = next(KINDS[cls] for cls in type(error).__mro__ if cls in KINDS)
     hint = {"auth": " Check the key: name its variable with --api-key-env.", "unknown-model": " Check --model."}
-    return EngineError(f"{error}{hint.get(kind, '')}", kind=kind, status=error.status, retry_after=error.retry_after)
+    said = " ".join(str(error).partition("\n\n")[0].split())
+    return EngineError(f"{said}{hint.get(kind, '')}", kind=kind, status=error.status, retry_after=error.retry_after)
 
 
 def _reply(response: Response, profile: Profile, where: str) -> Reply:

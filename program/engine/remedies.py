@@ -17,6 +17,10 @@ from coda.program.engine.server import Habits, ServerDown
 PATIENCE = 600.0
 """Seconds that one request waits out a server's rate limits in all."""
 
+BACKOFF = 0.25
+"""Seconds before a request that failed once is sent again; each time twice as long, up to `LONGEST_BACKOFF`."""
+LONGEST_BACKOFF = 8.0
+
 FEW_RETRIES = {"timeout": 1, "bad-reply": 2}
 """Faults that cost as much as a reply are not paid for as often as others."""
 
@@ -139,7 +143,8 @@ class Remedies:
         lower = self.profile.less_than(draft.effort.name)
         if lower is not None and all_failures >= 2 and error.kind in ("server", "bad-request", "bad-reply"):
             draft = replace(draft, effort=self.profile.level(lower))
-        return draft, min(8.0, 0.25 * 2.0**all_failures) * random.uniform(0.5, 1.0)
+        backoff = min(LONGEST_BACKOFF, BACKOFF * 2.0 ** (all_failures - 1))
+        return draft, backoff * random.uniform(0.75, 1.25)
 
     def _first(self, remedy: str) -> bool:
         first = remedy not in self._tried

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 
 from coda.errors import EngineError
 
+FIRST_PAUSE = 0.5
+"""Seconds that a server which does not say for how long is left alone; twice as long each time it has had enough again."""
 LONGEST_PAUSE = 60.0
-"""Seconds that a server which does not say for how long is left alone at most."""
 
 DOWN_AFTER = 10.0
 """Seconds without one good reply, and so many faults in a row (next line), after which a server is taken to be down."""
@@ -82,7 +83,7 @@ class Server:
         """Leave it alone for so long, or, where it does not say, for longer each time; return the seconds."""
         if self.paused <= 0:
             self._limited += 1
-        pause = seconds if seconds is not None else min(LONGEST_PAUSE, 0.5 * 2 ** (self._limited - 1))
+        pause = seconds if seconds is not None else min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** (self._limited - 1))
         self._resume = max(self._resume, time.monotonic() + pause)
         return pause
 
