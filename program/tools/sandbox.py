@@ -10,6 +10,7 @@ no sandbox can be had nothing runs: the outcome is ``no-sandbox``.
 
 from __future__ import annotations
 
+import atexit
 import functools
 import os
 from collections.abc import Sequence
@@ -146,17 +147,18 @@ class Sandbox:
 
     def close(self) -> None:
         """End all that runs; the sandbox cannot be used afterwards."""
+        atexit.unregister(self.close)
         if self._pool is not None:
-            run_sync(self._close())
+            run_sync(self._close(self._pool))
 
-    async def _close(self) -> None:
-        if self._pool is not None:
-            self._pool.close()
+    async def _close(self, pool: Pool) -> None:
+        pool.close()
 
     def _open(self) -> Pool:
         """The pool, made on the background loop at first use."""
         if self._pool is None:
             self._pool = Pool(self.ground, self._workers)
+            atexit.register(self.close)
         return self._pool
 
     def _nothing_ran(self) -> Execution:
@@ -224,11 +226,13 @@ def _bytes(content: str) -> bytes:
     return content.encode("utf-8", "replace")
 
 
-@functools.cache
+_shared: dict[bool, Sandbox] = {}
+
+
 def shared_sandbox(unsafe: bool = False) -> Sandbox:
     """The process's sandbox.
 
     Args:
         unsafe: Run programs even where there is no sandbox.
     """
-    return Sandbox(unsafe=unsafe)
+    return _shared.setdefault(unsafe, Sandbox(unsafe=unsafe))
