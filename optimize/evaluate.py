@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from coda.data.examples import Benchmark, Example
 from coda.errors import DataError
+from coda.optimize.admission import Admission
 from coda.optimize.examine import examine, solve
 from coda.optimize.identity import Program, fingerprint, identify, model_of, name_of, provenance, sandbox_of
 from coda.optimize.meter import StageMeter
@@ -160,6 +161,9 @@ class _Evaluation:
         self._run = run
         self._observer = observer
         self._tally = Tally(config.samples)
+        engine = getattr(program, "engine", None)
+        self._budgets = (*([engine.budget] if engine is not None else []), *budgets_in_force())
+        self._admission = Admission(self._budgets)
         self._asked = self._failed = 0
         self._stop: Stop | None = None
         self._unfinished = Usage()
@@ -202,9 +206,9 @@ class _Evaluation:
     async def _worker(self, pending: Iterator[tuple[Example, int]]) -> None:
         """Take what is pending, one after the other, until nothing is left or the run must stop."""
         for example, sample in pending:
-            if self._stop is not None:
-                return
-            record = await self._ask(example, sample)
+            meter = StageMeter()
+            async with self._admission.admit(meter):
+                record = None if self._stop is not None else await self._ask(example, sample, meter)
             if record is None:
                 return
             self._run.append(record)
@@ -212,10 +216,9 @@ class _Evaluation:
             self._observer.on_result(record)
             self._judge(record)
 
-    async def _ask(self, example: Example, sample: int) -> Record | None:
+    async def _ask(self, example: Example, sample: int, meter: StageMeter) -> Record | None:
         """Solve and grade one problem; ``None`` where the run's budget ended in the middle of it."""
         started = time.monotonic()
-        meter = StageMeter()
         try:
             with labelled(problem=example.problem.key, sample=sample), spending(meter):
                 solution = await solve(self._program, example.problem)
@@ -232,9 +235,7 @@ class _Evaluation:
 
     def _budget_ended(self) -> Stop | None:
         """Whether a budget of the whole run has refused a request."""
-        engine = getattr(self._program, "engine", None)
-        budgets = (*([engine.budget] if engine is not None else []), *budgets_in_force())
-        refused = next((budget.refused for budget in budgets if budget.refused is not None), None)
+        refused = next((budget.refused for budget in self._budgets if budget.refused is not None), None)
         return Stop(reason="budget", message=refused) if refused is not None else None
 
     def _judge(self, record: Record) -> None:

@@ -144,6 +144,15 @@ def test_a_budget_holds_to_the_request_and_the_next_command_goes_on(tmp_path: Pa
     assert asked_again.isdisjoint(done)
 
 
+def test_a_small_budget_is_spent_on_whole_problems(tmp_path: Path) -> None:
+    """Two requests a problem: thirty requests are fifteen problems, however many could be worked on at once."""
+    with LocalEngine(right, latency=0.005) as server:
+        summary = measure(server, 40, tmp_path, concurrency=16, limits=Limits(max_calls=30))
+        assert server.requests <= 30
+    assert summary.n >= 13
+    assert summary.unfinished.calls <= 4
+
+
 def test_each_sample_is_drawn_anew_and_the_same_in_every_run(tmp_path: Path) -> None:
     def seeds(run_dir: Path) -> list[tuple[str, int]]:
         with LocalEngine(right) as server, pipeline(server, seed=7) as program:
