@@ -11,15 +11,22 @@ from coda.program.answers.numbers import number, same_number, tidy, unwrap
 LETTERS = "ABCDEFGHIJ"
 
 _TEXT_COMMAND = re.compile(r"\\(?:text|mathrm|textbf|mathbf|mbox|textit|textrm)\s*\{([^{}]*)\}")
+_NOT_DISMISSED = r"""(?!\W{0,3}\s(?:is|was|are|looks|seems|can|cannot|could|would|does)\b
+    (?!\s(?:the\s)?(?:right|correct|best|answer)))"""
 _LEADING_LETTER = re.compile(
-    r"""(?:option|choice|answer)?\s*
-        (?: [(\[{]\s*(?P<enclosed>[A-Ja-j])\s*[)\]}]
-          | (?P<bare>[A-J])(?=\s*(?:[).:,;*\]\n]|$|[-–—]\s|\s(?:because|since|as|is|with|which|and|or|due|for)\b))
-          | (?P<small>[a-j])(?=\s*[).:]|$) )""",
-    re.VERBOSE | re.IGNORECASE,
+    rf"""(?:(?i:option|choice|answer)\b)?\s*
+        (?: [(\[{{]\s*(?P<enclosed>[A-Ja-j])\s*[)\]}}]
+          | (?P<bare>[A-J])(?=\s*(?:[).:,;*\]\n]|$|[-–—]\s|\s(?:because|since|as|is|with|which|due)\b))
+          | (?P<small>[a-j])(?=[).:]|$) )
+        {_NOT_DISMISSED}""",
+    re.VERBOSE,
 )
-_ENCLOSED = re.compile(r"[(\[]\s*([A-J])\s*[)\]]")
-_MARKED_LETTER = re.compile(r"(?:\b(?:option|choice|answer)\s*(?:is|:)?\s*[(\[*]*|\*\*\s*\(?|\()([A-J])(?![A-Za-z'’])")
+_MARKED_LETTER = re.compile(
+    rf"""(?: \b(?i:option|choice|answer)\s*(?:is|:)?\s*[(\[*]* | \*\*\s*\(? | [(\[] )
+        ([A-J])(?![A-Za-z'’]){_NOT_DISMISSED}""",
+    re.VERBOSE,
+)
+_LAST_LETTER = re.compile(r"(?:^|[\s(*])([A-J])[\s.)*]*$")
 _SPACE = re.compile(r"\s+")
 _LAST_LINES = 40
 _LONGEST = 2000
@@ -38,7 +45,7 @@ def read_choice(text: str, choices: Sequence[str] = ()) -> str | None:
             return letter
     lines = [line[:_LONGEST] for line in text.splitlines() if line.strip()][-_LAST_LINES:]
     for line in reversed(lines):
-        if letter := named_option(line, choices) or _mentioned(line, choices):
+        if letter := named_option(line, choices):
             return letter
     return None
 
@@ -51,22 +58,20 @@ def named_option(text: str, choices: Sequence[str] = ()) -> str | None:
     found = _LEADING_LETTER.match(text)
     if found:
         letter = str(found["enclosed"] or found["bare"] or found["small"]).upper()
-        if _offered(letter, choices) and not (found["bare"] and found["bare"].islower()):
+        if _offered(letter, choices):
             return letter
-    enclosed = {letter for letter in _ENCLOSED.findall(text) if _offered(letter, choices)}
-    if len(enclosed) == 1:
-        return str(enclosed.pop())
-    return _by_part(text, choices)
+    return _by_part(text, choices) or _mentioned(text, choices)
 
 
 def _mentioned(line: str, choices: Sequence[str]) -> str | None:
-    """The last option that a line of prose marks: "(B)", "**B**", "option B"."""
-    letters = [letter for letter in _MARKED_LETTER.findall(line) if _offered(letter, choices)]
+    """The last option that a line of prose marks: "(B)", "**B**", "option B", or "so it is B." at its end."""
+    found = _MARKED_LETTER.findall(line) + _LAST_LETTER.findall(line)
+    letters = [letter for letter in found if _offered(letter, choices)]
     return letters[-1] if letters else None
 
 
 def _plain(text: str) -> str:
-    return unwrap(_TEXT_COMMAND.sub(r"\1", unwrap(text[:_LONGEST]))).strip("* \t\n_")
+    return unwrap(_TEXT_COMMAND.sub(r"\1", unwrap(text[:_LONGEST]))).strip("* \t\n_{}\"'")
 
 
 def _offered(letter: str, choices: Sequence[str]) -> bool:

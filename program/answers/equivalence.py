@@ -92,11 +92,11 @@ def _decide(a: str, b: str, task: Task, choices: Sequence[str]) -> bool | None:
     if task == "choice":
         return (named_option(a, choices) or _folded(a)) == (named_option(b, choices) or _folded(b))
     one, two = tidy(a), tidy(b)
+    first, second = number(one), number(two)
     if task == "text":
-        return _folded(a) == _folded(b) or (one == two and number(one) is not None)
+        return _folded(a) == _folded(b) or (first is not None and first == second)
     if one == two or max(len(one), len(two)) > LONGEST:
         return one == two
-    first, second = number(one), number(two)
     if first is not None and second is not None:
         return same_number(first, second)
     words = [bool(_WORDS.fullmatch(text)) and len(text) > 3 for text in (one, two)]

@@ -37,6 +37,7 @@ _OPEN_BOX = re.compile(r"\\(?:boxed|fbox|framebox)[ \t]*\{?")
 _BULLET = re.compile(r"^(?:[-*•+][ \t]+|#{1,6}[ \t]+|\d+[.)][ \t]+)")
 _EMPTY_ANSWERS = frozenset({"none", "null", "nan", "n/a", "na", "unknown", "", "..."})
 _LINES = 200
+_TAIL = 100_000
 
 
 def is_expression(text: str) -> bool:
@@ -56,8 +57,8 @@ def clean(text: str) -> str:
 
 
 def last_expression(text: str) -> str | None:
-    """The last number or expression of a text."""
-    lines = [line for line in _joined_spans(text).splitlines() if line.strip()]
+    """The last number or expression of a text; of a very long one, in the part at its end."""
+    lines = [line for line in _joined_spans(text[-_TAIL:]).splitlines() if line.strip()]
     for line in reversed(lines[-_LINES:]):
         found = _in_line(line)
         if found is not None:

@@ -25,6 +25,7 @@ _UNICODE = str.maketrans(
 _WRAPPERS = (("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]"), ("**", "**"), ("`", "`"), ('"', '"'))
 _SEPARATOR = re.compile(r"(?<=\d)(?:\{,\}|\\[,;!: ]|,\\!)(?=\d{3}(?!\d))")
 _CURRENCY = re.compile(r"(?:\\\$|[$€£¥₹])\s*(?=[-+]?[\d.])")
+_MEMBER = re.compile(r"^[A-Za-z]\s*(?:\\in\b|∈)\s*")
 _TEXT = re.compile(r"\\(?:text|mathrm|textbf|mathbf|textit|mbox)\s*\{([^{}]*)\}")
 _PERCENT = re.compile(r"\s*(?:\\?%|\\text\s*\{\s*%\s*\}|(?:per ?cent|percentage|pct)\b)\s*$", re.IGNORECASE)
 _FRACTION_CALL = re.compile(r"\b(?:Fraction|Rational)\(\s*(-?\d+)\s*,\s*(\d+)\s*\)")
@@ -65,7 +66,7 @@ def tidy(answer: str) -> str:
     Typographic and Python notation becomes LaTeX: ``−`` a minus sign, ``**`` a power, ``Fraction(1, 2)`` a fraction.
     """
     text = unwrap(answer.translate(_UNICODE))
-    text = _CURRENCY.sub("", _SEPARATOR.sub("", text))
+    text = _MEMBER.sub("", _CURRENCY.sub("", _SEPARATOR.sub("", text)))
     whole = _TEXT.fullmatch(text)
     if whole:
         text = whole[1].strip()
@@ -125,7 +126,8 @@ def same_number(a: Number, b: Number) -> bool | None:
     A percentage equals its number with the sign left out, since both are common ways to write the answer.
     """
     if a.percent != b.percent:
-        return True if a.exact and b.exact and a.value == b.value and a.value.denominator == 1 else None
+        whole = a.exact and b.exact and a.value.denominator == 1
+        return True if whole and a.value == b.value >= 0 else None
     if a.value == b.value:
         return True
     if a.exact and b.exact:

@@ -13,29 +13,31 @@ _FENCE = re.compile(r"^[ \t]*(?:```+|~~~+)[ \t]*([\w+#.-]*)[^\n]*$", re.MULTILIN
 _PYTHON = frozenset({"python", "py", "python3", "tool_code"})
 _OUTPUT = frozenset({"output", "text", "txt", "plaintext", "console", "bash", "sh", "shell", "json", "stdout"})
 _BEGINS_CODE = re.compile(r"(?:print\(|import \w|from \w+ import|def |class |for |while |if |@\w|[A-Za-z_]\w* ?=[^=])")
-_LINES_DROPPED = 30
-_LINES_TRIED = 30
+_LONGEST_BARE = 20_000
+_LINES_DROPPED = 12
+_LINES_TRIED = 12
 
 
 def extract_program(text: str) -> str | None:
     """Return the program in a text, ``None`` where there is none.
 
-    The last fenced block of Python wins; then the last block that is not marked as output or data; then, without a
-    usable block, whatever part of the text parses as Python and does something.
+    The last fenced block of Python wins, one that parses before one that does not; then the last block that is not
+    marked as output or data; then, without a usable block, whatever part of the text parses as Python and does
+    something.
     """
     blocks = _fenced(text)
     marked = [code for language, code in blocks if language in _PYTHON]
     unmarked = [code for language, code in blocks if language not in _OUTPUT]
-    for found in (marked, [code for code in unmarked if looks_like_program(code)], unmarked):
+    for found in (marked, unmarked):
         if found:
-            return found[-1]
+            return next((code for code in reversed(found) if looks_like_program(code)), found[-1])
     return _bare_program(text)
 
 
 def looks_like_program(text: str) -> bool:
     """Whether a text parses as Python and does something: calls, assigns, defines or imports."""
     tree = _parsed(text)
-    if tree is None or not tree.body:
+    if tree is None or any(isinstance(node, ast.Return) for node in tree.body):
         return False
     return any(not isinstance(node, ast.Expr) or isinstance(node.value, ast.Call) for node in tree.body)
 
@@ -52,7 +54,7 @@ def _fenced(text: str) -> list[tuple[str, str]]:
         opened = fence if fence[1] else None
     if opened is not None:
         blocks.append((opened[1].lower(), text[opened.end() :]))
-    return [(language, code.strip("\n").rstrip()) for language, code in blocks if code.strip()]
+    return [(language, code.strip("\r\n").rstrip()) for language, code in blocks if code.strip()]
 
 
 def _bare_program(text: str) -> str | None:
@@ -60,7 +62,7 @@ def _bare_program(text: str) -> str | None:
     stripped = text.strip()
     if looks_like_program(stripped):
         return stripped
-    lines = stripped[:LONGEST].splitlines()
+    lines = stripped[:_LONGEST_BARE].splitlines()
     starts = [number for number, line in enumerate(lines) if _BEGINS_CODE.match(line)][:_LINES_TRIED]
     for start in starts:
         for end in range(len(lines), max(start, len(lines) - _LINES_DROPPED), -1):
