@@ -30,7 +30,7 @@ log = logging.getLogger("coda.run")
 SCHEMA = 1
 
 SYNC_EVERY = 1.0
-"""Seconds between forced writes to the disk. A crash of the process loses nothing, one of the machine so much."""
+"""Seconds between forced writes to the disk while results come. A crash of the process loses nothing all the same."""
 
 
 class RunDirectory:
@@ -139,7 +139,7 @@ class RunDirectory:
             log.warning("%s: the last line was cut off by a crash; it is removed, its problem is asked again.", file)
 
     def append(self, record: Record) -> None:
-        """Add a record. It survives the death of the process at once, that of the machine within `SYNC_EVERY`.
+        """Add a record. It survives the death of the process at once, that of the machine after the next forced write.
 
         Raises:
             RunError: The disk is full or failing; nothing of the record is left in the file.

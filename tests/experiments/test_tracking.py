@@ -185,7 +185,7 @@ def test_a_store_that_mlflow_cannot_use_is_refused_before_anything_is_spent(uri:
 
 
 @pytest.mark.slow
-def test_three_processes_initialise_one_store_at_once(tmp_path: Path) -> None:
+def test_two_processes_initialise_one_store_at_once(tmp_path: Path) -> None:
     script = f"""
         import pathlib, sys
         from coda.experiments.tracking import Tracker
@@ -194,12 +194,12 @@ def test_three_processes_initialise_one_store_at_once(tmp_path: Path) -> None:
         assert run.id
     """
     command = [sys.executable, "-c", textwrap.dedent(script)]
-    started = [subprocess.Popen([*command, f"run-{n}"], cwd=tmp_path, stderr=subprocess.PIPE) for n in range(3)]
-    assert [(process.communicate()[1], process.returncode) for process in started] == [(b"", 0)] * 3
+    started = [subprocess.Popen([*command, f"run-{n}"], cwd=tmp_path, stderr=subprocess.PIPE) for n in range(2)]
+    assert [(process.communicate()[1], process.returncode) for process in started] == [(b"", 0)] * 2
     from mlflow import MlflowClient
 
     client = MlflowClient(tracking_uri=f"sqlite:///{tmp_path / 'mlflow.db'}")
-    assert len(client.search_runs([client.get_experiment_by_name("coda").experiment_id])) == 3
+    assert len(client.search_runs([client.get_experiment_by_name("coda").experiment_id])) == 2
 
 
 @pytest.fixture
