@@ -9,7 +9,7 @@ from pathlib import Path
 
 from coda.data.benchmarks import load
 from coda.experiments.tracking import TrackedRun, Tracker
-from coda.optimize.artifact import save
+from coda.optimize.artifact import ensure_replaceable, save
 from coda.optimize.compile import Compilation, CompileConfig, Compiler, Splits
 from coda.optimize.manifest import manifest_of, policy_of
 from coda.optimize.observers import Observer, Observers
@@ -72,6 +72,7 @@ def compile_and_save(
         BudgetExceeded: The budget ended before the baseline was measured.
         ArtifactError: ``out`` holds something else.
     """
+    ensure_replaceable(out)
     tracker, show, say = tracking
     params = {"compile": config.model_dump(mode="json"), "settings": program.settings.model_dump(mode="json")}
     tags = {"coda.kind": "compile", "coda.benchmark": splits.test.name}

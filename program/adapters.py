@@ -33,7 +33,25 @@ def adapter_for(style: AdapterStyle) -> Adapter:
     return _STYLES[style]()
 
 
-class FieldsAdapter(dspy.ChatAdapter):
+class _TextOnly:
+    """Messages of text and nothing else.
+
+    DSPy's own ``format`` looks for marks of images and other media in the finished text and expands them, so that a
+    problem's text could put a picture from any address into the request. No signature here has such inputs.
+    """
+
+    def format(
+        self: Any, signature: SignatureClass, demos: list[dict[str, Any]], inputs: dict[str, Any]
+    ) -> list[dict[str, Any]]:
+        """The instruction, the demos as turns, and the inputs."""
+        return [
+            {"role": "system", "content": self.format_system_message(signature)},
+            *self.format_demos(signature, demos),
+            {"role": "user", "content": self.format_user_message_content(signature, inputs, main_request=True)},
+        ]
+
+
+class FieldsAdapter(_TextOnly, dspy.ChatAdapter):
     """DSPy's field markers, without the second call that stock DSPy makes when a reply does not parse."""
 
     def __init__(self) -> None:
@@ -47,7 +65,7 @@ class FieldsAdapter(dspy.ChatAdapter):
             return salvage(signature, completion, error)
 
 
-class JsonAdapter(dspy.JSONAdapter):
+class JsonAdapter(_TextOnly, dspy.JSONAdapter):
     """One JSON object per reply, asked for in words: servers differ too much in how they enforce a schema."""
 
     def __init__(self) -> None:
@@ -65,7 +83,7 @@ class JsonAdapter(dspy.JSONAdapter):
             return salvage(signature, completion, error)
 
 
-class PlainAdapter(Adapter):
+class PlainAdapter(_TextOnly, Adapter):
     """No markers at all, for Engines that cannot keep to a format.
 
     The system message is the instruction; the user message holds the inputs, the first one bare, the others under their
@@ -104,7 +122,8 @@ class PlainAdapter(Adapter):
         *before, primary = signature.output_fields
         parts = [str(outputs[name]) for name in before if str(outputs.get(name) or "").strip()]
         value = outputs.get(primary, missing_field_message)
-        parts.append(f"Answer: {value}" if parts else str(value))
+        text = "\n".join(map(str, value)) if isinstance(value, list) else str(value)
+        parts.append(f"Answer: {text}" if parts else text)
         return "\n".join(parts)
 
     def parse(self, signature: SignatureClass, completion: str) -> dict[str, Any]:
@@ -192,13 +211,13 @@ def _empty(annotation: Any) -> Any:
 
 
 def _plain_hint(signature: SignatureClass) -> str:
-    """How to write down a last output that is not free text."""
-    field = list(signature.output_fields.values())[-1]
+    """How to set the last output apart from what stands before it."""
+    name, field = list(signature.output_fields.items())[-1]
     if typing.get_origin(field.annotation) is typing.Literal:
         return "End with " + " or ".join(f'"Answer: {option}"' for option in typing.get_args(field.annotation)) + "."
     if field.annotation is not str:
         return str(field.json_schema_extra["desc"])
-    return ""
+    return 'End with "Answer: " and the answer alone.' if len(signature.output_fields) > 1 and name == "answer" else ""
 
 
 def _title(name: str) -> str:

@@ -14,6 +14,9 @@ class PlannedPath(BaseModel):
     steps: list[str] = Field(default_factory=list)
     confidence: float = 0.5
 
+    def __str__(self) -> str:
+        return f"{self.mode}: {self.approach}"
+
 
 class DevisePaths(dspy.Signature):
     """Judge how hard the problem is and devise several distinct ways to solve it, the likeliest to succeed first.

@@ -108,9 +108,12 @@ class ProgramOptions(Options):
 
         sandbox = self.sandbox()
         if self.program is not None:
-            from coda.optimize.artifact import load
+            from coda.cli.console import note
+            from coda.optimize.artifact import load, read_manifest
 
             program = load(self.program, engine=engine, sandbox=sandbox)
+            for caveat in read_manifest(self.program).caveats(model=engine.config.model):
+                note(caveat)
             return program if not self._changes() else program.with_settings(self._apply(program.settings))
         base = Settings.from_toml(self.settings) if self.settings is not None else engine.profile.settings()
         return Coda(self._apply(base), engine=engine, sandbox=sandbox)
