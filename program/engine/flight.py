@@ -83,16 +83,16 @@ class Flight:
     def cut_off(self, why: GivenUp) -> None:
         """Give up the exchange that is under way; the flight goes on where only that one took too long."""
         exchange = self.exchange
-        if exchange is None or not exchange.sent or exchange.given_up is not None:
+        if exchange is None:
             self.task.cancel()
-            return
-        exchange.given_up = why
-        if self.on_give_up is not None:
-            self.context.run(self.on_give_up)
-        if exchange.hang_up():
-            self._timers.append(self._loop.call_later(LINGER, self._cancel, exchange))
-        else:
-            self.task.cancel()
+        elif exchange.given_up is None:
+            exchange.given_up = why
+            if not exchange.sent:
+                self.task.cancel()
+                return
+            if self.on_give_up is not None:
+                self.context.run(self.on_give_up)
+            self._timers.append(self._loop.call_later(LINGER if exchange.hang_up() else 0.0, self._cancel, exchange))
 
     def _cancel(self, exchange: Exchange) -> None:
         if self.exchange is exchange:

@@ -36,13 +36,12 @@ class HttpTransport:
 
     def __init__(self, config: EngineConfig) -> None:
         self.config = config
-        self._base = "" if config.embedded else (config.api_base or os.environ.get("OPENAI_BASE_URL") or OPENAI)
-        self._base = self._base.rstrip("/")
+        self._base = ""
         self._model = config.model.removeprefix("openai/")
         self._session: aiohttp.ClientSession | None = None
         self._server: Server | None = None
         if not config.embedded:
-            _check_address(self._base)
+            self._base = _address(config.api_base or os.environ.get("OPENAI_BASE_URL") or OPENAI)
 
     async def open(self) -> Server:
         """Find the server; the embedded one is started."""
@@ -203,7 +202,7 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
     return bytes(raw)
 
 
-def _check_address(base: str) -> None:
+def _address(base: str) -> str:
     try:
         url = URL(base)
         usable = url.scheme in ("http", "https") and bool(url.host)
@@ -211,6 +210,7 @@ def _check_address(base: str) -> None:
         usable = False
     if not usable:
         raise UsageError(f"--api-base {base}: give an address such as http://127.0.0.1:8000/v1.")
+    return base.rstrip("/")
 
 
 def _is_local(host: str) -> bool:

@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 import dspy
-from dspy.lm15 import Response, ThinkingPart, request_from_openai_chat
+from dspy.lm15 import Response, TextPart, ThinkingPart, request_from_openai_chat
 from dspy.utils import exceptions as faults
 
 from coda.errors import EngineError, FaultKind, UsageError
@@ -127,6 +127,7 @@ def _reply(response: Response, profile: Profile, where: str) -> Reply:
         reasoning_tokens=used.reasoning_tokens or 0,
     )
     shown = "".join(part.text or "" for part in response.message.parts if isinstance(part, ThinkingPart))
-    thinking, text = split_thinking(response.message.text or "", profile)
+    said = "".join(part.text for part in response.message.parts if isinstance(part, TextPart))
+    thinking, text = split_thinking(said, profile)
     reply = Reply(text.strip(), (shown or thinking).strip(), response.finish_reason, usage, used.cache_read_tokens or 0)
     return checked(reply, where)

@@ -36,6 +36,7 @@ class Try:
     reservation: Reservation
     exchange: Exchange
     outcome: CallOutcome = "cancelled"
+    holds_slot: bool = True
     error: EngineError | None = None
     reply: Reply | None = None
 
@@ -171,7 +172,7 @@ class Pursuit:
             raise asyncio.CancelledError
         if this.reply is not None:
             return this.reply
-        if this.exchange.given_up == "timeout":
+        if this.exchange.given_up == "timeout" and not isinstance(this.error, UnusableReply):
             this.outcome = "failed"
             this.error = EngineError(
                 f"No reply within {timeout:g} s. Raise --timeout, or lower --concurrency.", kind="timeout"
@@ -182,11 +183,12 @@ class Pursuit:
     def _given_up(self, this: Try) -> None:
         """The reply is not waited for any more: others may go on, while the server still says what it cost."""
         this.reservation.count_call()
+        this.holds_slot = False
         self.engine.slots.give_back()
 
     def _conclude(self, server: Server, flight: Flight, this: Try) -> None:
         """Settle with the budgets, write the line, and note how the server does."""
-        if this.exchange.given_up is None:
+        if this.holds_slot:
             self.engine.slots.give_back()
         if this.exchange.sent:
             this.reservation.settle(this.cost)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from coda.errors import EngineError
 
 FIRST_PAUSE = 0.5
-"""Seconds that a server which does not say for how long is left alone; twice as long each time it has had enough again."""
+"""Seconds that a server which does not say for how long is left alone; twice as long each time it happens again."""
 LONGEST_PAUSE = 60.0
 
 DOWN_AFTER = 10.0

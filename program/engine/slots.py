@@ -7,7 +7,7 @@ from collections import deque
 
 
 class Slots:
-    """A semaphore whose size follows the server: halved when it limits the rate, and grown back with its replies.
+    """A semaphore whose size follows the server: smaller when it limits the rate, and grown back with its replies.
 
     Args:
         limit: The most requests in flight.
@@ -45,12 +45,12 @@ class Slots:
 
     def shrink(self) -> None:
         """The server limits the rate."""
-        self._window = max(1.0, self._window / 2)
+        self._window = max(1.0, self._window * 0.75)
 
     def grow(self) -> None:
         """The server gave a reply."""
         if self._window < self.limit:
-            self._window = min(float(self.limit), self._window + 1 / self._window)
+            self._window = min(float(self.limit), self._window + 2 / self._window)
             self._hand_on()
 
     def _hand_on(self) -> None:

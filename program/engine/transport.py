@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -36,12 +37,20 @@ class Exchange:
             Whether that could be done; if not, the exchange has to be cut off.
         """
         protocol = getattr(self.connection, "protocol", None)
-        transport = getattr(protocol, "transport", None)
-        if protocol is None or transport is None or transport.is_closing() or not transport.can_write_eof():
-            return False
+        if protocol is None:
+            return self.connection is not None  # its reply has just been read to the end
         protocol.force_close()
-        transport.write_eof()
+        transport = protocol.transport
+        if transport is not None and not transport.can_write_eof():
+            return False
+        # The request itself may have been handed to the loop in this very moment; it goes first.
+        asyncio.get_running_loop().call_soon(_close_our_side, transport)
         return True
+
+
+def _close_our_side(transport: asyncio.WriteTransport | None) -> None:
+    if transport is not None and not transport.is_closing():
+        transport.write_eof()
 
 
 @dataclass(frozen=True)

@@ -125,6 +125,7 @@ class LocalEngine:
         latency: Seconds from the end of a request to its answer.
         models: The models it knows; the first is its own.
         unknown: Parameters that it rejects, in every request.
+        key: The key that it wants, if any; requests without it are not counted.
         keep: Whether to keep bodies and headers; a benchmark does not want them.
     """
 
@@ -136,6 +137,7 @@ class LocalEngine:
         latency: float = 0.0,
         models: Sequence[str] = ("test-model",),
         unknown: Sequence[str] = (),
+        key: str | None = None,
         keep: bool = True,
     ) -> None:
         self.script = script
@@ -143,6 +145,7 @@ class LocalEngine:
         self.latency = latency
         self.models = tuple(models)
         self.unknown = tuple(unknown)
+        self.key = key
         self.keep = keep
         self.requests = 0
         self.answers = 0
@@ -196,9 +199,11 @@ class LocalEngine:
 
     async def _close(self) -> None:
         self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.sleep(0)  # connections that were accepted a moment ago have their tasks now
+        while self._tasks:
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
 
     # -- HTTP
 
@@ -227,6 +232,8 @@ class LocalEngine:
         self, method: str, path: str, headers: dict[str, str], body: bytes, reader: Any, writer: asyncio.StreamWriter
     ) -> bool:
         """Answer one request; whether the connection goes on."""
+        if self.key is not None and headers.get("authorization") != f"Bearer {self.key}":
+            return _write(writer, 401, {"error": UNAUTHORIZED.error})
         if (method, path) == ("GET", "/v1/models"):
             listed = [{"id": name, "object": "model", "owned_by": "tests"} for name in self.models]
             return _write(writer, 200, {"object": "list", "data": listed})

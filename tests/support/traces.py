@@ -11,7 +11,6 @@ builtins.trace = sys.modules["trace"] = "x"
 sys.setrecursionlimit(100)
 random.seed(1)
 os.umask(0)
-os.nice(5)
 if os.fork() == 0:
     import time, socket
     listener = socket.socket(socket.AF_UNIX)

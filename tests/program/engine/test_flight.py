@@ -9,6 +9,7 @@ import pytest
 from local_engine import SERVER_ERROR, LocalEngine, hang
 
 from coda.errors import BudgetExceeded, EngineError
+from coda.program.concurrency import on_background_loop
 from coda.program.engine.budget import Budget, spending
 from coda.program.engine.labels import labelled
 from coda.program.engine.ledger import Ledger
@@ -97,13 +98,17 @@ async def test_the_first_may_leave_while_others_wait(connect: Connect) -> None:
 async def test_when_the_last_leaves_the_request_is_given_up_and_counted(connect: Connect, tmp_path: Path) -> None:
     with LocalEngine(faults=[hang()]) as local:
         engine = connect(local, ledger=Ledger(tmp_path / "calls.jsonl"))
-        with spending(Budget()) as budget:
-            tasks = [asyncio.create_task(ask(engine)) for _ in range(2)]
-            await arrived(local, 1)
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            assert budget.usage.calls == 1, "it is counted at once"
+
+        async def leave() -> Usage:
+            with spending(Budget()) as budget:
+                tasks = [asyncio.create_task(ask(engine)) for _ in range(2)]
+                await arrived(local, 1)
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+            return budget.usage
+
+        assert await on_background_loop(leave()) == Usage(calls=1), "it is counted at once"
         await engine.settled()
         assert local.abandoned == 1, "the server has noticed"
     assert [line["outcome"] for line in lines(tmp_path / "calls.jsonl")] == ["cancelled"]
