@@ -22,7 +22,7 @@ def main(user: int, sources: list[str], command: list[str]) -> None:
     os.setgroups([])
     os.setresgid(user, user, user)
     os.setresuid(user, user, user)
-    os.execv(command[0], [_filled(part, places) for part in command])  # noqa: S606
+    os.execve(command[0], [_filled(part, places) for part in command], {})  # noqa: S606
 
 
 def _filled(part: str, places: list[str]) -> str:

@@ -29,7 +29,7 @@ START_SECONDS = 60.0
 
 _ISOLATION = (
     *("--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
-    *("--hostname", "sandbox", "--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL"),
+    *("--hostname", "sandbox", "--die-with-parent", "--new-session", "--cap-drop", "ALL"),
     *("--uid", str(UNPRIVILEGED), "--gid", str(UNPRIVILEGED)),
 )
 ENVIRONMENT = {

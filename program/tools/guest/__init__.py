@@ -1,6 +1,7 @@
 """The part of the sandbox that runs inside it: standard library only, and read by the program that it confines.
 
     template   the process that is started once, preloads libraries, and forks a job for each program
+    warmup     what the template computes ahead
     confine    what a job does before it lets a program run: namespaces, capabilities, limits, system calls
     syscalls   the system-call filter
     script     a whole program, run for what it prints

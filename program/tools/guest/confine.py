@@ -1,9 +1,8 @@
 """What happens between the template and a program: its own namespaces, no capabilities, limits, the filter.
 
-    template ── fork ──► space   new pid, mount, net, ipc, uts and cgroup namespaces; an empty /tmp of limited size
-                           └─ fork ──► warden (pid 1)   new user namespace, no capabilities; waits for the program,
-                                         │              and when it ends the kernel kills all that is left of it
-                                         └─ fork ──► program   limits, system-call filter, then the untrusted code
+    template ── fork ──► warden (pid 1)   new namespaces, an empty /tmp of limited size, no capabilities; waits for the
+                           │              program, and when it ends the kernel kills all that is left of it
+                           └─ fork ──► program   limits, system-call filter, then the untrusted code
 
 The warden cannot be killed, stopped or traced by what it watches, and it alone can report to the host.
 """
@@ -35,12 +34,30 @@ _NEW_MOUNTS, _NEW_UTS, _NEW_IPC, _NEW_USER, _NEW_PID, _NEW_NET, _NEW_CGROUP = (
 )
 _NO_SETUID, _NO_DEVICES, _NO_EXECUTION = 2, 4, 8
 _SET_NO_NEW_PRIVS, _DROP_BOUNDING, _AMBIENT, _CLEAR_AMBIENT, _CHILD_SUBREAPER = 38, 24, 47, 4, 36
-_NICE = 5
-"""Programs give way to the process that waits for them, which also talks to the Engine."""
 _CAPABILITY_VERSION = 0x20080522
 _LAST_CAPABILITY = 63
 
 _libc = ctypes.CDLL(None, use_errno=True)
+
+
+def fork_apart(myself: int) -> int:
+    """Fork; the child is the first process of a pid namespace of its own.
+
+    Args:
+        myself: A pidfd of the calling process.
+
+    Raises:
+        OSError: The kernel, or a security module, does not allow it here.
+    """
+    _check(_libc.unshare(_NEW_PID))
+    try:
+        child = os.fork()
+    except OSError:
+        _libc.setns(myself, _NEW_PID)
+        raise
+    if child != 0:
+        _check(_libc.setns(myself, _NEW_PID))  # The next child is to get another namespace.
+    return child
 
 
 def new_space(temporary_bytes: int) -> None:
@@ -49,7 +66,7 @@ def new_space(temporary_bytes: int) -> None:
     Raises:
         OSError: The kernel, or a security module, does not allow it here.
     """
-    _check(_libc.unshare(_NEW_MOUNTS | _NEW_PID | _NEW_NET | _NEW_IPC | _NEW_UTS | _NEW_CGROUP))
+    _check(_libc.unshare(_NEW_MOUNTS | _NEW_NET | _NEW_IPC | _NEW_UTS | _NEW_CGROUP))
     options = f"size={temporary_bytes},nr_inodes=4096,mode=0777".encode()
     _check(_libc.mount(b"tmpfs", b"/tmp", b"tmpfs", _NO_SETUID | _NO_DEVICES | _NO_EXECUTION, options))
 
@@ -116,7 +133,7 @@ def limit(limits: dict[str, int]) -> None:
     at_most(resource.RLIMIT_NPROC, limits["processes"])
     at_most(resource.RLIMIT_FSIZE, limits["file_bytes"])
     at_most(resource.RLIMIT_NOFILE, limits["files"])
-    at_most(resource.RLIMIT_CORE, 0)
+    at_most(resource.RLIMIT_CORE, 1)  # 0 would still wake a crash handler of the host; 1 byte is no dump at all.
     at_most(resource.RLIMIT_MEMLOCK, 0)
     at_most(resource.RLIMIT_MSGQUEUE, 0)
 
@@ -124,7 +141,6 @@ def limit(limits: dict[str, int]) -> None:
 def settle(standard: Sequence[int], kept: set[int], environment: dict[str, str]) -> None:
     """Become the program's process: its own session, standard files, work folder and environment, nothing else open."""
     os.setsid()
-    os.nice(_NICE)
     for number in (signal.SIGINT, signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
     for target, source in enumerate(standard):

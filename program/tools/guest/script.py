@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import linecache
 import os
-import random
 import sys
 import threading
 import traceback
@@ -14,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 NAME = "program.py"
+OWN_MODULES: list[str] = []
+"""The sandbox's own modules, which a program does not get to see; filled in by the template."""
 
 
 def run(job: dict[str, Any], _: list[int]) -> None:
@@ -34,8 +35,8 @@ def prepare(program: str, name: str) -> types.ModuleType:
     """Make the program's module, and a process in which nothing else of the sandbox's own code can be imported."""
     module = types.ModuleType(name)
     module.__dict__["__file__"] = NAME
-    for loaded in [key for key in sys.modules if key.split(".")[0] == __name__.split(".")[0]]:
-        del sys.modules[loaded]
+    for loaded in OWN_MODULES:
+        sys.modules.pop(loaded, None)
     sys.modules[name] = module
     sys.argv[:] = [NAME]
     sys.path[:] = [str(Path.cwd()), *(entry for entry in sys.path if entry != "/sandbox")]
@@ -43,9 +44,8 @@ def prepare(program: str, name: str) -> types.ModuleType:
     sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", errors="replace", closefd=False)  # type: ignore[misc]  # noqa: SIM115
     sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", errors="replace", closefd=False)  # type: ignore[misc]  # noqa: SIM115
     sys.stderr = sys.__stderr__ = open(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)  # type: ignore[misc]  # noqa: SIM115
-    random.seed()
-    if "numpy" in sys.modules:
-        sys.modules["numpy"].random.seed()
+    if "numpy.random" in sys.modules:
+        sys.modules["numpy.random"].seed()
     return module
 
 

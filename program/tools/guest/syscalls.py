@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import functools
 import platform
 import struct
 
@@ -105,12 +106,15 @@ _NUMBER, _ARCHITECTURE, _FIRST, _SECOND = 0, 4, 16, 24  # offsets in struct secc
 
 _PR_SET_SECCOMP, _FILTER_MODE = 22, 2
 
+_libc = ctypes.CDLL(None, use_errno=True)
+
 
 def supported(machine: str | None = None) -> bool:
     """Whether there is a filter for this processor."""
     return (machine or platform.machine()) in _ARCHITECTURES
 
 
+@functools.cache
 def build(machine: str | None = None) -> bytes:
     """The filter's BPF program, eight bytes an instruction."""
     column, audit = _ARCHITECTURES[machine or platform.machine()]
@@ -147,5 +151,4 @@ def install(program: bytes) -> bool:
     """Put the calling process and all that it will start under the filter, for good."""
     buffer = ctypes.create_string_buffer(program, len(program))
     header = _Program(len(program) // 8, ctypes.cast(buffer, ctypes.c_void_p))
-    libc = ctypes.CDLL(None, use_errno=True)
-    return bool(libc.prctl(_PR_SET_SECCOMP, _FILTER_MODE, ctypes.byref(header), 0, 0) == 0)
+    return bool(_libc.prctl(_PR_SET_SECCOMP, _FILTER_MODE, ctypes.byref(header), 0, 0) == 0)

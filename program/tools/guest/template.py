@@ -14,9 +14,10 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Callable
 from typing import Any
 
-from coda.program.tools.guest import build, confine, judge, native, script, serve, syscalls
+from coda.program.tools.guest import build, confine, judge, native, script, serve, syscalls, warmup
 
 # Descriptors of a program, in the order in which the host sends them.
 PAYLOAD, STDIN, STDOUT, STDERR, EXTRA = range(5)
@@ -38,25 +39,30 @@ def main() -> None:
     for name in options["preload"]:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
+    warmup.warm()
+    if syscalls.supported():
+        syscalls.build()  # and keep it for all jobs
+    script.OWN_MODULES[:] = [name for name in sys.modules if name.split(".")[0] == "coda"]
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     gc.collect()
     gc.freeze()
-    control.sendall(json.dumps(_abilities(options["nested"])).encode())
+    myself = os.pidfd_open(os.getpid())
+    control.sendall(json.dumps(_abilities(myself, nested=options["nested"])).encode())
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, 16, 1)
         if not message:
             return
         with socket.socket(fileno=descriptors[0]) as link:
-            if os.fork() == 0:
+            if (confine.fork_apart(myself) if options["nested"] else os.fork()) == 0:
                 control.close()
                 _prepare(link, options)
 
 
-def _abilities(nested: bool) -> dict[str, bool]:
+def _abilities(myself: int, *, nested: bool) -> dict[str, bool]:
     """What works here, found out by doing it in a child."""
     return {
-        "namespaces": nested and _child_can(lambda: confine.new_space(1 << 20)),
-        "filter": syscalls.supported() and _child_can(_try_filter),
+        "namespaces": nested and _child_can(lambda: confine.fork_apart(myself), lambda: confine.new_space(1 << 20)),
+        "filter": syscalls.supported() and _child_can(os.fork, _try_filter),
     }
 
 
@@ -66,18 +72,26 @@ def _try_filter() -> None:
         raise OSError
 
 
-def _child_can(action: Any) -> bool:
+def _child_can(fork: Callable[[], int], action: Callable[[], None]) -> bool:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    child = os.fork()
-    if child == 0:
-        try:
-            action()
-        except OSError:
-            os._exit(1)
-        os._exit(0)
-    _, status = os.waitpid(child, 0)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        child = fork()
+        if child == 0:
+            _exit_after(action)
+        _, status = os.waitpid(child, 0)
+    except OSError:
+        return False
+    finally:
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     return status == 0
+
+
+def _exit_after(action: Callable[[], None]) -> None:
+    try:
+        action()
+    except OSError:
+        os._exit(1)
+    os._exit(0)
 
 
 def _prepare(link: socket.socket, options: dict[str, Any]) -> None:
@@ -86,10 +100,8 @@ def _prepare(link: socket.socket, options: dict[str, Any]) -> None:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         if options["nested"]:
             confine.new_space(options["temporary_bytes"])
-        if os.fork() == 0:
-            if options["nested"]:
-                confine.drop_privileges()
-            confine.warden(link, _program)
+            confine.drop_privileges()
+        confine.warden(link, _program)
     except BaseException as error:  # Whatever it is, no copy of the template may go on.
         with contextlib.suppress(OSError):
             link.sendall(f"{type(error).__name__}: {error}".encode())
