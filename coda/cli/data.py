@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from cyclopts import Parameter
 from pydantic import Field
 from rich.panel import Panel
 from rich.table import Table

@@ -1,6 +1,6 @@
 """Writes ``docs/cli.md`` from the commands' own help; with ``--check`` it says whether the file is stale.
 
-    python -m coda.cli.docs [--check] FILE
+python -m coda.cli.docs [--check] FILE
 """
 
 from __future__ import annotations

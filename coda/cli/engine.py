@@ -71,7 +71,8 @@ def profile(name: str) -> int:
     Args:
         name: A model's name, a profile's name, or a TOML file.
     """
-    from coda.program.engine import profiles
+    from coda.program.engine.profiles import load_profile, own_profiles, profile_for
 
-    emit_json(profiles.find(name))
+    named = name in own_profiles() or name.endswith(".toml")
+    emit_json(load_profile(name) if named else profile_for(name))
     return 0

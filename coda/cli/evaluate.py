@@ -31,12 +31,16 @@ class EvalOptions(Options):
     """Only these problems; may be repeated."""
     samples: Annotated[int, Field(ge=1)] = 1
     """Answers to each problem, each drawn anew (avg@k, pass@k, maj@k)."""
-    baseline: Literal["single"] | None = None
-    """Measure a baseline in place of the pipeline: one call in words for each problem."""
+    baseline: Literal["single", "self-consistency", "best-of-n"] | None = None
+    """Measure a baseline in place of the pipeline: one answer in words, or several with a vote or comparisons."""
+    baseline_samples: Annotated[float, Field(ge=1)] = 1.0
+    """Answers to each problem that a baseline draws; of 2.25, a quarter of the problems gets 3, the others 2."""
     parallel: Annotated[int, Field(ge=1)] = 16
     """Problems worked on at once."""
     max_error_rate: Annotated[float, Field(ge=0, le=1)] = 0.5
     """Stop a run with a larger share of errors."""
+    retry_errors: Annotated[bool, Parameter(negative=())] = False
+    """Ask again for results that ended in an error."""
     run_dir: Path | None = None
     """Where the results go; the same command on the same directory goes on. By default runs/BENCHMARK-…"""
 
@@ -67,7 +71,8 @@ def evaluate(
     what, engine, program = what or EvalOptions(), engine or EngineOptions(), program or ProgramOptions()
     problems = load(benchmark, split=what.split, data_file=what.data_file)
     run_dir = what.run_dir or Path("runs") / f"{problems.name}-{what.baseline or 'coda'}-{what.split}"
-    with RunDirectory(run_dir) as run, engine.open(run.calls) as opened:
+    # With a cache of its own, a run that was killed pays for nothing twice, requests in flight included.
+    with RunDirectory(run_dir) as run, engine.open(run.calls, cache_dir=run_dir / "cache") as opened:
         summary = _measure(run, problems, what, program.build(opened), tracking or TrackingOptions())
     if json:
         emit_json(summary)
@@ -91,13 +96,14 @@ def _measure(
     from coda.optimize.evaluate import EvaluationConfig, evaluate
     from coda.optimize.observers import Observers
 
-    measured = Baseline(what.baseline, program) if what.baseline else program
+    measured = Baseline(what.baseline, program, what.baseline_samples) if what.baseline else program
     config = EvaluationConfig(
         limit=what.limit,
         ids=what.ids,
         samples=what.samples,
         concurrency=what.parallel,
         max_error_rate=what.max_error_rate,
+        retry_errors=what.retry_errors,
     )
     name = f"{problems.name} {what.baseline or 'coda'}"
     params = {"split": what.split, "evaluation": config.model_dump(mode="json"), "settings": settings_of(program)}

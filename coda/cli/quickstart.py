@@ -29,7 +29,10 @@ def quickstart(
         tracking: Where MLflow keeps the runs.
     """
     tracker = (tracking or TrackingOptions()).tracker()
-    with RunDirectory(run_dir) as run, (engine or EngineOptions()).open(run.calls) as opened:
+    with (
+        RunDirectory(run_dir) as run,
+        (engine or EngineOptions()).open(run.calls, cache_dir=run_dir / "cache") as opened,
+    ):
         program = ProgramOptions().build(opened)
         done = run_quickstart(program, directory=run_dir, tracker=tracker, show=EvaluationBar, say=note)
     if json:
