@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import math
 import os
 import tempfile
 import time
@@ -12,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from coda.errors import UsageError
 from coda.program.tools import processes
 from coda.program.tools.cgroups import Group
 from coda.program.tools.pipes import Tap, sealed
@@ -33,12 +35,20 @@ class RunLimits:
         memory_mb: Memory, in MiB, beyond what the interpreter with its libraries takes.
         output_bytes: Bytes on stdout, and as many on stderr.
         processes: Processes and threads at once.
+
+    Raises:
+        UsageError: One of them is no number above 0.
     """
 
     timeout: float = 10.0
     memory_mb: int = 512
     output_bytes: int = 65536
     processes: int = 32
+
+    def __post_init__(self) -> None:
+        for name in ("timeout", "memory_mb", "output_bytes", "processes"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise UsageError(f"RunLimits: {name} is {getattr(self, name)}; it must be a number above 0.")
 
 
 @dataclass(frozen=True)
@@ -101,9 +111,9 @@ class Job:
             stack.callback(self.discard)
             self._space = space = await self._template.take()
             stack.callback(space.close)
-            self._limit_group(stack, space)
-            out, err = self._tap(stack), self._tap(stack)
             try:
+                self._limit_group(stack, space)
+                out, err = self._tap(stack), self._tap(stack)
                 self._begin(stack, space, out, err)
                 seconds = await self._watched(space)
             finally:

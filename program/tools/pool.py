@@ -70,13 +70,16 @@ class Pool:
             SandboxError: None can be started.
         """
         async with self._slots:
-            if not self._ground.nested:
-                return await self._use_once(kind, use)
             try:
-                return await self._use_warm(kind, use)
-            except TemplateGone:
-                self._warm.pop(kind).close()
-                return await self._use_warm(kind, use)
+                if not self._ground.nested:
+                    return await self._use_once(kind, use)
+                try:
+                    return await self._use_warm(kind, use)
+                except TemplateGone:
+                    self._warm.pop(kind).close()
+                    return await self._use_warm(kind, use)
+            except OSError as error:  # No descriptor, process or memory is left for it.
+                raise SandboxError(f"A program could not be started: {error.strerror}.") from error
 
     async def _use_warm(self, kind: Kind, use: Callable[[Template], Awaitable[T]]) -> T:
         template = await self._warm_template(kind)

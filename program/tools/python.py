@@ -22,7 +22,7 @@ from coda.program.tools.template import Template
 from coda.program.types import Execution, Isolation, Outcome
 
 _LARGEST_VERDICT = 1 << 20
-_GRACE_SECONDS = 1.0
+_GRACE_SECONDS = 0.5
 
 
 @dataclass(frozen=True)

@@ -120,7 +120,7 @@ def _loader() -> list[tuple[str, str]]:
 
 def _loader_folder(libraries: dict[str, Path]) -> str:
     """The folder of the C library, where the dynamic linker looks without being told."""
-    return str(libraries["libc.so.6"].parent)
+    return next((str(file.parent) for name, file in libraries.items() if name.startswith("libc.")), "/lib")
 
 
 def _library() -> Path:

@@ -101,7 +101,8 @@ class Sandbox:
 
         Args:
             program: Its source.
-            tests: Python statements, usually ``assert``; or code that defines ``check(candidate)``.
+            tests: Python statements, usually ``assert``; or code that defines ``check(candidate)``. One that only
+                defines or imports does not count; names that it defines are not taken from the program.
             entry_point: The function that such code is about.
             stop_early: Stop at the first failure.
             limits: What the program may use, for all tests together.

@@ -90,7 +90,7 @@ def take_apart(source: str, label: str, argument: str | None) -> Script:
     if any(_asserts(node) for node in tree.body):
         units = tuple(_unit([node], label, counts=_asserts(node)) for node in tree.body)
     else:
-        units = (_unit(tree.body, label, counts=True),)
+        units = (_unit(tree.body, label, counts=not all(map(_defines, tree.body))),)
     return Script(units, used, called, attributed, defined)
 
 
@@ -99,6 +99,13 @@ def _asserts(node: ast.stmt) -> bool:
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return False
     return any(isinstance(inner, ast.Assert) for inner in ast.walk(node))
+
+
+def _defines(node: ast.stmt) -> bool:
+    """Whether this statement only defines or imports something: then it prepares tests, and is none."""
+    if isinstance(node, ast.Expr):
+        return isinstance(node.value, ast.Constant)
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom)
 
 
 def _with_check(body: list[ast.stmt], argument: str | None) -> list[ast.stmt]:

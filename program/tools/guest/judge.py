@@ -47,6 +47,7 @@ class Judge:
         self._entry = entry_point
         self._stop_early = stop_early
         self._names: dict[str, Any] = {"__name__": "tests", asserts.FAILED: asserts.Failed}
+        self._fixed: dict[str, Any] = {}
         self._failures: list[str] = []
         self._passed = 0
         self._total = 0
@@ -88,7 +89,9 @@ class Judge:
                 raise MissingEntry(
                     f"The program must define `{self._entry}`; it defines: {', '.join(own) or 'nothing'}."
                 )
-            self._names[self._entry] = self._names[CANDIDATE] = self._link.name(self._entry)
+            candidate = self._link.name(self._entry)
+            self._fixed = {self._entry: candidate, CANDIDATE: candidate}
+            self._names |= self._fixed
         used = frozenset[str]().union(*(script.used for script in scripts))
         defined = frozenset[str]().union(*(script.defined for script in scripts))
         called = frozenset[str]().union(*(script.called for script in scripts))
@@ -113,6 +116,8 @@ class Judge:
                 self._failures.append(script)
             else:
                 number = self._run(script, number)
+                if not _count(script):  # It may define helpers, and hold a stub of the function itself.
+                    self._names |= self._fixed
             if self._link.broken is not None or (self._failures and self._stop_early):
                 return
 

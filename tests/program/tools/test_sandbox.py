@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
 import signal
 import threading
+from typing import Any
 
 import pytest
 from traces import FINDS_TRACES, LEAVES_TRACES
@@ -198,6 +200,16 @@ async def test_template_that_dies_is_replaced() -> None:
     sandbox.close()
 
 
+async def test_machine_without_resources_is_a_sandbox_error(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_pipe() -> tuple[int, int]:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    with monkeypatch.context() as patched, pytest.raises(SandboxError, match="Too many open files"):
+        patched.setattr("coda.program.tools.pipes.os.pipe", no_pipe)
+        await sandbox.run("print(1)")
+    assert (await sandbox.run("print(2)")).stdout == "2\n"
+
+
 async def test_sandbox_serves_any_thread_and_loop(sandbox: Sandbox) -> None:
     outputs: list[str] = []
 
@@ -226,6 +238,12 @@ async def test_closed_sandbox_leaves_nothing_and_says_so() -> None:
 def test_shared_sandbox_is_one() -> None:
     assert shared_sandbox() is shared_sandbox()
     assert shared_sandbox(unsafe=True) is not shared_sandbox()
+
+
+@pytest.mark.parametrize("limits", [{"timeout": 0}, {"timeout": float("nan")}, {"memory_mb": -1}, {"processes": 0}])
+def test_limits_are_numbers_above_zero(limits: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=f"{next(iter(limits))}.*above 0"):
+        RunLimits(**limits)
 
 
 async def test_unknown_language_is_named_with_the_known_ones(sandbox: Sandbox) -> None:

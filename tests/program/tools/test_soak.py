@@ -68,6 +68,7 @@ async def test_nothing_piles_up(runs: int, tmp_path: Path, monkeypatch: pytest.M
     if not sandbox.available:
         pytest.skip(sandbox.why)
     before = (set(processes.children(os.getpid())), mounts())
+    assert (await sandbox.run("import numpy")).outcome == "ok"
     assert await run_many(sandbox, 100) == []
     await asyncio.sleep(0.5)
     settled = (len(processes.descendants(os.getpid())), descriptors(), resident_of_templates())

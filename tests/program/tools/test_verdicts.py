@@ -93,6 +93,23 @@ async def test_each_assertion_of_a_check_function_counts(sandbox: Sandbox) -> No
     assert "Test 3 of 3 failed: candidate(1, 1) == 3" in execution.feedback
 
 
+HELPER = "def double(x):\n    return 2 * x\ndef add(a, b):\n    raise NotImplementedError\n"
+
+
+async def test_helpers_given_with_the_tests_are_not_the_programs(sandbox: Sandbox) -> None:
+    program = "def double(x):\n    return 0\ndef add(a, b):\n    return 0\n"
+    tests = [
+        HELPER,
+        "assert double(add(2, 3)) == 2 * add(4, 1)",
+        "assert double(1) == 2",
+        "assert candidate(2, 3) == 5",
+    ]
+    execution = await sandbox.run_tests(program, tests, entry_point="add")
+    assert (execution.outcome, execution.tests_passed, execution.tests_total) == ("wrong", 2, 3)
+    honest = await sandbox.run_tests(HONEST, tests, entry_point="add")
+    assert (honest.outcome, honest.tests_total) == ("ok", 3)
+
+
 async def test_check_function_that_returns_is_one_test(sandbox: Sandbox) -> None:
     check = "def check(candidate):\n    if candidate(2, 3) == 5:\n        return\n    assert False\n"
     execution = await sandbox.run_tests(HONEST, [check], entry_point="add")
