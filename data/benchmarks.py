@@ -1,4 +1,4 @@
-"""Benchmarks by name: those that ship with the project, and users' own files."""
+"""Benchmarks by name: those that ship with the project, those on the hub, and users' own files."""
 
 from __future__ import annotations
 
@@ -8,13 +8,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from coda.data.bundled import BUNDLED, LICENCE, sample_file
+from coda.data.catalog import CATALOG
+from coda.data.collect import from_catalog, from_hub
 from coda.data.examples import SPLITS, Benchmark, Example, Split, digest_of
-from coda.data.files import read_file
+from coda.data.files import ENDINGS, read_file
 from coda.data.rows import read_rows
 from coda.data.splits import sizes
 from coda.errors import DataError
 
-__all__ = ["Benchmark", "Example", "Split", "load", "names"]
+__all__ = ["ALL", "Benchmark", "Example", "Split", "load", "names"]
+
+ALL = "all"
+"""In place of a split's name: the whole benchmark."""
 
 
 def load(
@@ -28,54 +33,61 @@ def load(
     """Load a benchmark.
 
     Args:
-        name: Its name, or the path of a file of your own (see docs/benchmarks.md).
-        split: ``train``, ``validation`` or ``test``; by default the whole.
+        name: Its name (`names`), ``hf:OWNER/NAME``, or the path of a file of your own (see docs/benchmarks.md).
+        split: ``train``, ``validation`` or ``test``; ``None`` or ``all`` for the whole.
         data_file: A local file in the benchmark's own schema, to be read in its place.
         limit: At most so many examples, drawn with ``seed``; they keep their order.
-        seed: Seed for that.
+        seed: Seed for that, and for the order of options where the benchmark leaves it open.
 
     Raises:
         DataError: There is no such benchmark or split, its data cannot be read, or nothing is left.
     """
-    if split is not None and split not in SPLITS:
-        raise DataError(f"There is no split {split!r}. Splits are: {', '.join(SPLITS)}.")
-    whole = _whole(name, data_file)
-    examples = tuple(each for each in whole.examples if split is None or each.split == split)
+    wanted = None if split in (None, ALL) else split
+    if wanted is not None and wanted not in SPLITS:
+        raise DataError(f"There is no split {split!r}. Splits are: {', '.join((*SPLITS, ALL))}.")
+    whole = _gathered(name, wanted, data_file, seed)
+    examples = tuple(each for each in whole.examples if wanted is None or each.split == wanted)
     if not examples:
-        there = ", ".join(f"{part} {n}" for part, n in sizes(whole.examples).items())
-        raise DataError(f"Benchmark {whole.name} has no problems in its {split} split. Its sizes are: {there}.")
+        there = ", ".join(f"{part} {n}" for part, n in sizes(whole.examples).items() if n)
+        raise DataError(
+            f"Benchmark {whole.name} has no problems in its {wanted} split{f'; it has: {there}' if there else ''}. "
+            "Take another split, or another benchmark to learn from."
+        )
     if limit is not None:
         examples = _drawn(examples, limit, seed)
-    return whole.model_copy(update={"examples": examples, "split": split or "all", "digest": digest_of(examples)})
+    return whole.model_copy(update={"examples": examples, "split": wanted or ALL, "digest": digest_of(examples)})
 
 
 def names() -> tuple[str, ...]:
     """The names of all benchmarks."""
-    return tuple(BUNDLED)
+    return (*BUNDLED, *CATALOG)
 
 
-def _whole(name: str, data_file: Path | None) -> Benchmark:
-    path = Path(name)
+def _gathered(name: str, split: str | None, data_file: Path | None, seed: int) -> Benchmark:
+    """The benchmark's examples, at least all of the split."""
+    base, *parts = name.split(":")
+    if base in CATALOG:
+        return from_catalog(base, parts, split=split, data_file=data_file, seed=seed)
+    if base == "hf" and parts:
+        return from_hub(name, parts, split=split)
     if name in BUNDLED:
-        file = data_file or sample_file(name)
-        benchmark, licence = name, LICENCE if data_file is None else ""
-    elif path.suffix in {".jsonl", ".csv", ".parquet"} or path.is_file():
-        file, benchmark, licence = path, path.stem, ""
-    else:
-        raise _unknown(name)
-    examples = read_rows(read_file(file), benchmark)
+        return _from_file(name, data_file or sample_file(name), bundled=data_file is None)
+    path = Path(name)
+    if path.suffix in ENDINGS or path.is_file():
+        return _from_file(path.stem, path)
+    raise _unknown(name)
+
+
+def _from_file(name: str, file: Path, *, bundled: bool = False) -> Benchmark:
+    """A file in the project's own row schema."""
     return Benchmark(
-        name=benchmark,
-        examples=examples,
-        split="all",
+        name=name,
+        examples=read_rows(read_file(file), name),
+        split=ALL,
         digest="",
-        licence=licence,
-        source=_source(file, data_file, name),
+        licence=LICENCE if bundled else "",
+        source="bundled" if bundled else str(file),
     )
-
-
-def _source(file: Path, data_file: Path | None, name: str) -> str:
-    return "bundled" if name in BUNDLED and data_file is None else str(file)
 
 
 def _drawn(examples: Sequence[Example], limit: int, seed: int) -> tuple[Example, ...]:
@@ -87,9 +99,9 @@ def _drawn(examples: Sequence[Example], limit: int, seed: int) -> tuple[Example,
 
 
 def _unknown(name: str) -> DataError:
-    near = difflib.get_close_matches(name, names(), n=3, cutoff=0.5)
+    near = difflib.get_close_matches(name.split(":")[0], names(), n=3, cutoff=0.5)
     hint = f"Did you mean {' or '.join(near)}? " if near else ""
     return DataError(
-        f"There is no benchmark {name!r}. {hint}"
-        f"Known are: {', '.join(names())}; or give the path of a JSONL, CSV or Parquet file."
+        f"There is no benchmark {name!r}. {hint}Known are: {', '.join(names())}; "
+        f"or give hf:OWNER/NAME, or the path of a file that ends in {', '.join(ENDINGS)}."
     )

@@ -24,9 +24,12 @@ class Example(Frozen):
     program: str | None = None
     """A program that solves the problem, for labelled demos: training examples only."""
     hidden_tests: tuple[str, ...] = ()
-    """Further tests of a code problem: Python statements, or code that defines ``check(candidate)``."""
+    """What grades a code problem: Python statements, or code that defines ``check(candidate)``. Without any, the
+    visible tests do; they are not added, since a docstring's example, unlike a test, may be wrong."""
     io: tuple[IOCase, ...] = ()
     """Tests of a code problem by what the program reads and prints."""
+    sealed_tests: str = ""
+    """Further tests as the benchmark encodes them; unpacked when a program is graded, since they can be huge."""
     float_tolerance: float | None = None
     """How far printed numbers may be off."""
     preamble: str = ""
@@ -47,7 +50,7 @@ class Benchmark(Frozen):
     source: str = ""
     """Where the data comes from: the hub's repository and revision, or a file."""
     notes: tuple[str, ...] = ()
-    """What a user should know about this data, such as near-duplicates across splits."""
+    """What a user should know about this data."""
 
 
 def digest_of(examples: tuple[Example, ...]) -> str:

@@ -9,6 +9,8 @@ from typing import Any
 
 from coda.errors import DataError
 
+ENDINGS = (".jsonl", ".csv", ".parquet")
+
 Row = dict[str, Any]
 Placed = Iterator[tuple[str, Row]]
 """Rows, each with the words that say where it stands."""
@@ -22,10 +24,9 @@ def read_file(file: Path) -> Placed:
     """
     if not file.is_file():
         raise DataError(f"There is no file {file}. Give the path of a JSONL, CSV or Parquet file.")
-    readers = {".jsonl": _jsonl, ".csv": _table, ".parquet": _table}
-    if file.suffix not in readers:
-        raise DataError(f"{file}: files of this kind are not read. Use one that ends in {', '.join(readers)}.")
-    return readers[file.suffix](file)
+    if file.suffix not in ENDINGS:
+        raise DataError(f"{file}: files of this kind are not read. Use one that ends in {', '.join(ENDINGS)}.")
+    return _jsonl(file) if file.suffix == ".jsonl" else _table(file)
 
 
 def _jsonl(file: Path) -> Placed:

@@ -45,6 +45,7 @@ def read_row(row: Row, where: str, *, default_id: str) -> Example:
     """Turn one row into an example; see `read_rows`."""
     fields = _Fields(row, where)
     task = fields.task()
+    hidden = fields.texts("hidden_tests")
     problem = Problem(
         text=fields.text("problem"),
         task=task,
@@ -59,7 +60,7 @@ def read_row(row: Row, where: str, *, default_id: str) -> Example:
         problem=problem,
         answer=answer,
         program=fields.text("program", required=False) or None,
-        hidden_tests=fields.texts("hidden_tests"),
+        hidden_tests=(*problem.tests, *hidden) if hidden else (),
         io=fields.cases(),
         split=split or split_of(problem.text),
     )

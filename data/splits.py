@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from coda.data.examples import SPLITS, Example, Split
 
@@ -18,7 +19,7 @@ _WORD = re.compile(r"\w+")
 _BANDS, _ROWS = 20, 4
 
 
-def split_of(text: str, shares: dict[Split, float] = SHARES) -> Split:
+def split_of(text: str, shares: Mapping[Split, float] = SHARES) -> Split:
     """The split that a problem belongs to, fixed by its text alone, spacing and case aside.
 
     A problem keeps its split whatever else is in the file, and two copies of it are never in different ones.
@@ -58,34 +59,37 @@ def sizes(examples: Iterable[Example]) -> dict[Split, int]:
 
 def _candidates(examples: Sequence[Example], shingles: list[frozenset[int]]) -> Iterator[tuple[int, int]]:
     """Pairs across splits that agree in one band of their min-hash signatures."""
-    signatures = [_signature(each) for each in shingles]
+    signatures = _signatures(shingles)
     seen: set[tuple[int, int]] = set()
     for band in range(_BANDS):
         buckets: dict[tuple[int, ...], list[int]] = defaultdict(list)
         for index, signature in enumerate(signatures):
             buckets[signature[band * _ROWS : (band + 1) * _ROWS]].append(index)
         for members in buckets.values():
-            for position, a in enumerate(members):
-                for b in members[position + 1 :]:
-                    if examples[a].split != examples[b].split and (a, b) not in seen:
-                        seen.add((a, b))
-                        yield a, b
+            for a, b in itertools.combinations(members, 2):
+                if examples[a].split != examples[b].split and (a, b) not in seen:
+                    seen.add((a, b))
+                    yield a, b
 
 
 def _shingles(example: Example) -> frozenset[int]:
     text = " ".join((example.problem.text, *example.problem.choices)).casefold()
     words = _WORD.findall(text)
     triples = {" ".join(words[at : at + 3]) for at in range(max(1, len(words) - 2))}
-    return frozenset(int.from_bytes(hashlib.blake2b(each.encode(), digest_size=8).digest(), "big") for each in triples)
+    return frozenset(_hash(each) for each in triples)
 
 
-def _signature(shingles: frozenset[int]) -> tuple[int, ...]:
-    """Min-hashes by multiplication with odd constants modulo 2^64."""
-    return tuple(min((each * factor) & _MASK for each in shingles) >> 16 for factor in _FACTORS)
+def _signatures(shingles: list[frozenset[int]]) -> list[tuple[int, ...]]:
+    """Min-hashes: the smallest of all hashes times an odd constant, modulo 2^64, for each of many constants."""
+    import numpy as np
+
+    factors = np.array([_hash(f"factor {index}") | 1 for index in range(_BANDS * _ROWS)], dtype=np.uint64)
+    found = []
+    for each in shingles:
+        products = np.array(sorted(each), dtype=np.uint64)[:, None] * factors
+        found.append(tuple((products.min(axis=0) >> np.uint64(16)).tolist()))
+    return found
 
 
-_MASK = 2**64 - 1
-_FACTORS = tuple(
-    int.from_bytes(hashlib.blake2b(bytes([index]), digest_size=8).digest(), "big") | 1
-    for index in range(_BANDS * _ROWS)
-)
+def _hash(text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest(), "big")

@@ -11,25 +11,25 @@ from rich.table import Table
 
 from coda.cli.console import emit_json, note, out
 from coda.cli.options import Json
-from coda.data.benchmarks import load, names
-from coda.data.splits import near_duplicates, sizes
+from coda.data import survey
+from coda.data.benchmarks import load
+from coda.data.survey import catalogue
 from coda.program.presentation import statement
 
 
 def list_(*, json: Json = False) -> int:
-    """List the benchmarks.
+    """List the benchmarks; nothing is loaded.
 
     Args:
         json: Print one JSON document.
     """
-    found = [load(name) for name in names()]
+    found = catalogue()
     if json:
-        emit_json([{"name": each.name, "sizes": sizes(each.examples), "licence": each.licence} for each in found])
+        emit_json([entry.model_dump(mode="json") for entry in found])
         return 0
-    table = Table("benchmark", "task", "train", "validation", "test", "licence", box=None, pad_edge=False)
-    for each in found:
-        task = each.examples[0].problem.task
-        table.add_row(each.name, task, *map(str, sizes(each.examples).values()), each.licence)
+    table = Table("benchmark", "task", "about", box=None, pad_edge=False)
+    for entry in found:
+        table.add_row(entry.name, entry.task, f"{entry.about}{' (gated)' * entry.gated}")
     out.print(table)
     return 0
 
@@ -38,7 +38,7 @@ def show(
     benchmark: str,
     *,
     n: Annotated[int, Field(ge=1)] = 3,
-    split: Literal["train", "validation", "test"] = "train",
+    split: Literal["train", "validation", "test", "all"] = "all",
     data_file: Path | None = None,
     json: Json = False,
 ) -> int:
@@ -63,21 +63,27 @@ def show(
     return 0
 
 
-def check(benchmark: str, *, data_file: Path | None = None) -> int:
+def check(benchmark: str, *, data_file: Path | None = None, json: Json = False) -> int:
     """Check a benchmark or a file of your own, row by row: fields, answers, splits, near-duplicates.
 
     Args:
         benchmark: A benchmark's name, or a file of your own.
         data_file: A local file in the benchmark's own schema.
+        json: Print one JSON document.
     """
-    found = load(benchmark, data_file=data_file)
-    parts = ", ".join(f"{count} {split}" for split, count in sizes(found.examples).items())
-    out.print(f"{found.name}: {len(found.examples)} problems ({parts}), digest {found.digest[:12]}", markup=False)
-    for remark in found.notes:
-        note(remark)
-    for one, other, similarity in near_duplicates(found.examples):
+    found = survey.check(benchmark, data_file)
+    if json:
+        emit_json(found)
+        return 0
+    parts = ", ".join(f"{count} {split}" for split, count in found.sizes.items())
+    out.print(f"{found.name}: {sum(found.sizes.values())} problems ({parts}), digest {found.digest[:12]}", markup=False)
+    for identity, reason in found.ungradable.items():
+        note(f"{identity}: {reason}")
+    for ids in found.repeated:
+        note(f"{', '.join(ids)} are one and the same problem.")
+    for pair in found.near_duplicates:
         note(
-            f"{one.id} ({one.split}) and {other.id} ({other.split}) are {similarity:.0%} alike: "
+            f"{pair.first} and {pair.second}, in different splits, are {pair.similarity:.0%} alike: "
             "what is learned from one helps with the other."
         )
     return 0

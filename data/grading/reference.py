@@ -36,7 +36,7 @@ def _choice(example: Example) -> str:
 
 
 def _code(example: Example) -> str:
-    if example.problem.tests or example.hidden_tests or example.io:
+    if example.problem.tests or example.hidden_tests or example.io or example.sealed_tests:
         return ""
     return 'a code problem needs "tests", "hidden_tests" or "io": without tests a program cannot be graded.'
 
