@@ -139,7 +139,8 @@ class Job:
         if self._template.delegation is not None:
             limits = {"memory_bytes": self._limits.memory_mb << 20, "processes": self._limits.processes + 1}
             self._group = stack.enter_context(Group(self._template.delegation, **limits))
-            self._group.add(space.pid)
+            for pid in (space.pid, *processes.children(space.pid)):  # The program's process waits, and has no others.
+                self._group.add(pid)
 
     def _tap(self, stack: contextlib.ExitStack) -> Tap:
         tap = Tap(self._limits.output_bytes, lambda: self.stop("output"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from traces import FINDS_TRACES, LEAVES_TRACES
@@ -41,6 +42,25 @@ async def test_without_nested_namespaces_programs_run_cold(ladder: Ground, filte
     during, after = await asyncio.gather(sandbox.run(LEAVES_TRACES), sandbox.run(FINDS_TRACES))
     assert (during.outcome, after.stdout) == ("ok", "[]\n")
     sandbox.close()
+
+
+def test_each_program_gets_a_control_group_where_they_are_delegated(ladder: Ground, tmp_path: Path) -> None:
+    sandbox = standing_on(replace(ladder, delegation=tmp_path))
+    limits = RunLimits(memory_mb=100, processes=5)
+    assert sandbox.run_sync("print(1)", limits=limits).outcome == "ok"
+    assert sandbox.run_sync("print(2)", limits=limits).outcome == "ok"
+    sandbox.close()
+    groups = sorted(tmp_path.iterdir())
+    assert len(groups) == 2
+    for group in groups:
+        content = {file.name: file.read_text() for file in group.iterdir()}
+        assert int(content.pop("cgroup.procs")) > 0
+        assert content == {
+            "memory.max": str(100 << 20),
+            "memory.swap.max": "0",
+            "pids.max": "6",
+            "cgroup.kill": "1",
+        }
 
 
 async def test_without_a_sandbox_nothing_runs_and_the_reason_is_told() -> None:

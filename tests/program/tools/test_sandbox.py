@@ -204,9 +204,10 @@ async def test_machine_without_resources_is_a_sandbox_error(sandbox: Sandbox, mo
     def no_pipe() -> tuple[int, int]:
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
-    with monkeypatch.context() as patched, pytest.raises(SandboxError, match="Too many open files"):
+    with monkeypatch.context() as patched:
         patched.setattr("coda.program.tools.pipes.os.pipe", no_pipe)
-        await sandbox.run("print(1)")
+        with pytest.raises(SandboxError, match="Too many open files"):
+            await sandbox.run("print(1)")
     assert (await sandbox.run("print(2)")).stdout == "2\n"
 
 
