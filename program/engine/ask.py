@@ -10,13 +10,10 @@ from typing import Any
 
 from coda.errors import UsageError
 from coda.program.engine.profiles import Effort, Profile
-from coda.program.engine.server import Habits
+from coda.program.engine.server import TOKENS_PER_CHARACTER, Habits
 
 TEMPLATE_TOKENS = 256
 """Most that a chat template adds to a prompt. (GPT-OSS's own system message has about 80 tokens, Llama 3's 25.)"""
-
-TOKENS_PER_CHARACTER = 0.3
-"""A guess, for the room that a prompt leaves; where it is wrong, the server refuses, and says the truth."""
 
 LEAST_TOKENS = 64
 """No reply is limited to fewer tokens for the context's sake."""
@@ -48,7 +45,8 @@ class Ask:
         """Make one of what a `dspy.LM` is called with.
 
         Raises:
-            UsageError: An option would redirect the request. A program that was loaded from a file must not do that.
+            UsageError: An option has a value that it cannot have, or would redirect the request: a program that was
+                loaded from a file must not do that.
         """
         if not _CONNECTION.isdisjoint(options):
             found = ", ".join(sorted(_CONNECTION & options.keys()))
@@ -56,6 +54,8 @@ class Ask:
         parameters = {name: value for name, value in options.items() if value is not None and name not in _OURS}
         if "max_tokens" not in parameters and options.get("max_completion_tokens") is not None:
             parameters["max_tokens"] = options["max_completion_tokens"]
+        _check_number("max_tokens", parameters.get("max_tokens", 1), least=1)
+        _check_number("temperature", parameters.get("temperature", 0), least=0)
         return cls(messages or [{"role": "user", "content": prompt or ""}], parameters, options.get("rollout_id"))
 
 
@@ -82,6 +82,8 @@ def render(draft: Draft, profile: Profile, seed: int | None) -> dict[str, Any]:
     """The body of the request, without the model's name."""
     asked = dict(draft.ask.parameters)
     extra = asked.pop("extra_body", None) or {}
+    if profile.efforts:
+        asked.pop("reasoning_effort", None)  # the draft's level says it in the family's way
     body: dict[str, Any] = {
         "messages": _messages(draft, profile),
         **profile.parameters,
@@ -99,13 +101,19 @@ def render(draft: Draft, profile: Profile, seed: int | None) -> dict[str, Any]:
     return body
 
 
-def adapt(body: dict[str, Any], habits: Habits) -> dict[str, Any]:
-    """The body without what the server does not take."""
-    return {
+def adapt(body: dict[str, Any], habits: Habits, draft: Draft) -> dict[str, Any]:
+    """The body without what the server does not take, and with a limit that fits its context."""
+    adapted = {
         habits.renamed.get(name, name): value
         for name, value in body.items()
         if name not in habits.dropped and value is not None
     }
+    if habits.context is not None and draft.max_tokens is None:
+        room = _room(habits.context, body["messages"], habits.tokens_per_character)
+        for name in ("max_tokens", "max_completion_tokens"):
+            if name in adapted:
+                adapted[name] = min(adapted[name], room)
+    return adapted
 
 
 def encode(body: dict[str, Any]) -> bytes:
@@ -129,6 +137,11 @@ def worst_case(body: bytes, max_tokens: int) -> int:
 def digest(address: str, model: str, body: bytes, rollout: int | None) -> str:
     """What tells a request from all others: everything that is sent, where, and which sample it is."""
     return hashlib.sha256(b"\0".join((address.encode(), model.encode(), str(rollout).encode(), body))).hexdigest()
+
+
+def _check_number(name: str, value: Any, least: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value < float("inf"):
+        raise UsageError(f"{name}={value!r}: give a number of at least {least:g}.")
 
 
 def _messages(draft: Draft, profile: Profile) -> list[dict[str, Any]]:
@@ -162,8 +175,22 @@ def _set_temperature(body: dict[str, Any], profile: Profile) -> None:
 def _max_tokens(draft: Draft, profile: Profile) -> int:
     """The answer's tokens, plus room to think, as far as the context goes."""
     wanted = int(draft.ask.parameters.get("max_tokens") or profile.max_tokens) + draft.effort.thinking_tokens
-    prompt = sum(len(str(message.get("content"))) for message in draft.ask.messages) * TOKENS_PER_CHARACTER
-    return max(min(wanted, profile.context - int(prompt) - TEMPLATE_TOKENS), min(wanted, LEAST_TOKENS))
+    return min(wanted, _room(profile.context, draft.ask.messages, TOKENS_PER_CHARACTER))
+
+
+def limit_of(body: dict[str, Any]) -> int:
+    """How many tokens a request allows the reply; 0 where it says nothing."""
+    return int(body.get("max_tokens") or body.get("max_completion_tokens") or 0)
+
+
+def characters(messages: Sequence[dict[str, Any]]) -> int:
+    """How long a prompt is."""
+    return sum(len(str(message.get("content"))) for message in messages)
+
+
+def _room(context: int, messages: Sequence[dict[str, Any]], tokens_per_character: float) -> int:
+    """About how many tokens a prompt leaves for the reply."""
+    return max(context - int(characters(messages) * tokens_per_character) - TEMPLATE_TOKENS, LEAST_TOKENS)
 
 
 def _seed(seed: int, rollout: int | None, redraw: int) -> int:

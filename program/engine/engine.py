@@ -153,7 +153,7 @@ class Engine:
 
     def _effort_for(self, ask: Ask) -> Effort:
         """The level that a request asks for in OpenAI's way, where the family has it; else the Engine's."""
-        asked = ask.parameters.pop("reasoning_effort", None)
+        asked = ask.parameters.get("reasoning_effort")
         return next((level for level in self.profile.efforts if level.name == asked), self.effort)
 
     async def _settled(self) -> None:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from coda.errors import BudgetExceeded, CodaError, EngineError
-from coda.program.engine.ask import Draft, adapt, digest, encode, render, worst_case
+from coda.program.engine.ask import Draft, adapt, digest, encode, limit_of, render, worst_case
 from coda.program.engine.budget import Reservation, budgets_in_force, reserve_in_all
 from coda.program.engine.flight import Flight
 from coda.program.engine.labels import current_labels
@@ -81,7 +81,7 @@ class Pursuit:
         draft, number = self.draft, 0
         best: Reply | None = None
         while True:
-            body = adapt(self._body if draft is self.draft else self._render(draft), habits)
+            body = adapt(self._body if draft is self.draft else self._render(draft), habits, draft)
             pause = 0.0
             try:
                 reply = await self._try(flight, server, draft, body, number)
@@ -129,7 +129,7 @@ class Pursuit:
     async def _try(self, flight: Flight, server: Server, draft: Draft, body: dict[str, Any], number: int) -> Reply:
         """Send the request once: reserve, wait for a slot, send, settle, record."""
         content = self._content if body == self._body else encode(body)
-        limit = int(body.get("max_tokens") or body.get("max_completion_tokens") or 0)
+        limit = limit_of(body)
         reservation = await reserve_in_all(self.budgets, worst_case(content, limit or self.engine.profile.context))
         this = Try(draft, number, limit, time.monotonic(), reservation, Exchange())
         try:

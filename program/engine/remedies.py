@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from coda.errors import EngineError
-from coda.program.engine.ask import LEAST_TOKENS, TEMPLATE_TOKENS, Draft
+from coda.program.engine.ask import LEAST_TOKENS, TEMPLATE_TOKENS, Draft, characters, limit_of
 from coda.program.engine.profiles import Profile
 from coda.program.engine.replies import Reply
 from coda.program.engine.server import Habits, ServerDown
@@ -88,7 +88,7 @@ class Remedies:
         lower = self.profile.less_than(draft.effort.name)
         if not reply.text and lower is not None and self._first("effort"):
             return replace(draft, effort=self.profile.level(lower), max_tokens=None)
-        limit = int(body[self.profile.max_tokens_name])
+        limit = limit_of(body)
         context = self.habits.context or self.profile.context
         longer = min(2 * limit, context - reply.usage.prompt_tokens - TEMPLATE_TOKENS)
         worth_it = self.profile.longer_once and longer > 1.2 * limit and not _repeats(reply.text or reply.thinking)
@@ -118,9 +118,11 @@ class Remedies:
         prompt = next((int(one or other) for one, other in _PROMPT.findall(said)), None)
         if context is not None:
             self.habits.context = context
+        if prompt is not None:
+            self.habits.tokens_per_character = prompt / max(1, characters(body["messages"]))
         if context is not None and prompt is not None and self._first("room"):
             room = context - prompt - 16
-            if LEAST_TOKENS <= room < int(body[self.profile.max_tokens_name]):
+            if LEAST_TOKENS <= room < limit_of(body):
                 return replace(draft, max_tokens=room)
         if len(draft.ask.messages) > 2 and self._first("examples"):
             return replace(draft, examples=False)

@@ -25,6 +25,9 @@ DOWN_FOR = 15.0
 
 _servers: weakref.WeakValueDictionary[str, Server] = weakref.WeakValueDictionary()
 
+TOKENS_PER_CHARACTER = 0.3
+"""A guess, for the room that a prompt leaves; where it is wrong, the server refuses, and says the truth."""
+
 
 class ServerDown(EngineError):
     """The server is taken to be down: the request was not sent."""
@@ -40,6 +43,8 @@ class Habits:
     """Parameters that it wants under another name."""
     context: int | None = None
     """Tokens of prompt and reply together, once it has said so."""
+    tokens_per_character: float = TOKENS_PER_CHARACTER
+    """How many tokens it made of a character of the prompt that it last refused."""
 
 
 class Server:

@@ -55,6 +55,15 @@ def test_a_program_cannot_redirect_a_request(option: str) -> None:
         Ask.of("hi", None, {option: "https://elsewhere.example"})
 
 
+@pytest.mark.parametrize(
+    "option",
+    [{"max_tokens": 0}, {"max_tokens": "many"}, {"max_tokens": True}, {"temperature": -1}, {"temperature": "hot"}],
+)
+def test_a_number_that_is_none_is_refused(option: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=next(iter(option))):
+        Ask.of("hi", None, option)
+
+
 def test_room_to_think_is_added_to_what_the_answer_may_take() -> None:
     assert body("qwen3", "off", max_tokens=100)["max_tokens"] == 100
     assert body("qwen3", "on", max_tokens=100)["max_tokens"] == 16484
@@ -74,6 +83,12 @@ def test_effort_is_asked_for_in_the_familys_way() -> None:
     assert off["chat_template_kwargs"] == {"enable_thinking": False}
     assert body("gpt-oss", "low")["reasoning_effort"] == "low"
     assert TURNS[-1]["content"] == "2 + 2"
+
+
+def test_effort_asked_for_in_openais_way_is_translated() -> None:
+    assert "reasoning_effort" not in body("qwen3", "off", reasoning_effort="low")
+    assert body("gpt-oss", "low", reasoning_effort="high")["reasoning_effort"] == "low"
+    assert body("generic", reasoning_effort="high")["reasoning_effort"] == "high"
 
 
 def test_temperature_rules() -> None:
@@ -114,12 +129,25 @@ def test_a_pydantic_model_becomes_a_schema() -> None:
     assert schema["json_schema"]["schema"]["properties"]["value"]["type"] == "integer"
 
 
+def adapted(habits: Habits, **sent: Any) -> dict[str, Any]:
+    draft = Draft(Ask.of(None, TURNS, {}), load_profile("generic").level(None))
+    return adapt({"messages": TURNS, **sent}, habits, draft)
+
+
 def test_what_the_server_does_not_take_is_left_out_or_renamed() -> None:
     habits = Habits(dropped={"top_p"}, renamed={"max_tokens": "max_completion_tokens"})
-    assert adapt({"messages": [], "top_p": 1, "max_tokens": 5, "stop": None}, habits) == {
-        "messages": [],
-        "max_completion_tokens": 5,
-    }
+    assert adapted(habits, top_p=1, max_tokens=5, stop=None) == {"messages": TURNS, "max_completion_tokens": 5}
+
+
+def test_a_context_that_is_known_bounds_the_limit() -> None:
+    habits = Habits(context=1000, tokens_per_character=1.0)
+    assert adapted(habits, max_tokens=900)["max_tokens"] == 1000 - 15 - 256
+    assert adapted(habits, max_tokens=100)["max_tokens"] == 100
+
+
+def test_a_limit_that_was_worked_out_from_the_servers_own_count_stays() -> None:
+    draft = Draft(Ask.of(None, TURNS, {}), load_profile("generic").level(None), max_tokens=980)
+    assert adapt({"messages": TURNS, "max_tokens": 980}, Habits(context=1000), draft)["max_tokens"] == 980
 
 
 def test_the_order_of_options_makes_no_difference() -> None:

@@ -179,6 +179,15 @@ async def test_a_limit_that_goes_by_another_name_is_renamed(connect: Connect) ->
     ]
 
 
+async def test_a_renamed_limit_can_be_raised(connect: Connect) -> None:
+    def reject(number: int, body: dict[str, Any]) -> Fault | None:
+        return refusal(400, "Use 'max_completion_tokens' instead.") if "max_tokens" in body else None
+
+    with LocalEngine(" ".join(map(str, range(150))), faults=reject) as local:
+        assert (await ask(connect(local), max_tokens=100)).finish == "stop"
+    assert local.bodies[-1]["max_completion_tokens"] == 200
+
+
 async def test_a_server_that_goes_on_rejecting_is_believed(connect: Connect) -> None:
     with LocalEngine(faults=lambda number, body: unknown_parameter("max_tokens")) as local:
         engine = connect(local)
@@ -215,8 +224,10 @@ WORDINGS = [
 @pytest.mark.parametrize("wording", WORDINGS)
 async def test_a_reply_that_would_not_fit_is_given_less_room(connect: Connect, wording: str) -> None:
     with LocalEngine("42", faults=Context(1000, wording)) as local:
-        assert (await ask(connect(local), "word " * 500, max_tokens=3000)).text == "42"
-    assert [body["max_tokens"] for body in local.bodies] == [3000, 484]
+        engine = connect(local)
+        assert (await ask(engine, "word " * 500, max_tokens=3000)).text == "42"
+        assert (await ask(engine, "Word " * 500, max_tokens=3000)).text == "42"
+    assert [body["max_tokens"] for body in local.bodies] == [3000, 484, 1000 - 500 - 256], "the next one fits at once"
 
 
 @pytest.mark.parametrize("wording", WORDINGS)
@@ -263,6 +274,14 @@ async def test_the_embedded_family_gets_no_more_room(connect: Connect) -> None:
     with LocalEngine(" ".join(map(str, range(400)))) as local:
         assert (await ask(connect(local, profile="smollm2"))).finish == "length"
     assert local.requests == 1
+
+
+async def test_a_request_may_ask_for_a_level_of_effort(connect: Connect) -> None:
+    with LocalEngine("42") as local:
+        engine = connect(local, profile="gpt-oss")
+        await ask(engine, "1")
+        await ask(engine, "2", reasoning_effort="low")
+    assert [body["reasoning_effort"] for body in local.bodies] == ["medium", "low"]
 
 
 async def test_one_that_thinks_without_end_is_asked_to_think_less(connect: Connect) -> None:

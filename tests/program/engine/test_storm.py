@@ -90,10 +90,8 @@ async def solve(engine: Engine, problem: int, done: Counter[str]) -> None:
 
 @pytest.mark.parametrize("limits", [Limits(), Limits(max_calls=1500, max_tokens=200_000)], ids=["free", "limited"])
 async def test_the_ledger_is_the_servers_count(connect: Connect, tmp_path: Path, limits: Limits) -> None:
-    import os
-
     done: Counter[str] = Counter()
-    with LocalEngine("the answer is 42", faults=Weather(int(os.environ.get("WSEED", 7))), latency=0.01) as local:
+    with LocalEngine("the answer is 42", faults=Weather(7), latency=0.01) as local:
         engine = connect(local, ledger=Ledger(tmp_path / "calls.jsonl"), timeout=0.2, concurrency=100, limits=limits)
         async with asyncio.timeout(120):
             await asyncio.gather(*(solve(engine, problem, done) for problem in range(200)))
