@@ -54,7 +54,7 @@ docs: $(VENV)/.dev
 	$(BIN)/python -m coda.cli.docs docs/cli.md
 
 bench: $(VENV)/.dev
-	@for file in tests/bench/bench_*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+	@for file in tests/bench/bench_*.py; do echo "== $$file"; PYTHONPATH=tests/support $(BIN)/python $$file || exit 1; done
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
