@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,7 +27,7 @@ def read_file(file: Path) -> Placed:
         raise DataError(f"There is no file {file}. Give the path of a JSONL, CSV or Parquet file.")
     if file.suffix not in ENDINGS:
         raise DataError(f"{file}: files of this kind are not read. Use one that ends in {', '.join(ENDINGS)}.")
-    return _jsonl(file) if file.suffix == ".jsonl" else _table(file)
+    return {".jsonl": _jsonl, ".csv": _csv, ".parquet": _parquet}[file.suffix](file)
 
 
 def _jsonl(file: Path) -> Placed:
@@ -41,7 +42,7 @@ def _jsonl(file: Path) -> Placed:
 
 def _row(line: str, where: str) -> Row:
     try:
-        row = json.loads(line)
+        row = json.loads(line.rstrip())
     except (ValueError, RecursionError) as error:
         reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
         at = f", column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
@@ -51,24 +52,35 @@ def _row(line: str, where: str) -> Row:
     return row
 
 
-def _table(file: Path) -> Placed:
-    """CSV and Parquet through pyarrow, which types the columns."""
-    import pyarrow
-    from pyarrow import csv, parquet
-
+def _csv(file: Path) -> Placed:
+    """CSV with a header; every cell is a text, an empty one is nothing, a list is written as JSON."""
+    csv.field_size_limit(1 << 30)
     try:
-        table = csv.read_csv(file) if file.suffix == ".csv" else parquet.read_table(file)
-    except (pyarrow.ArrowException, OSError) as error:
-        raise DataError(f"{file} cannot be read: {error}. Check that it is a proper {file.suffix[1:]} file.") from error
-    for number, row in enumerate(table.to_pylist(), start=1):
-        yield f"{file}, row {number}", {name: _value(value) for name, value in row.items()}
+        with file.open(encoding="utf-8-sig", newline="") as lines:
+            reader = csv.DictReader(lines)
+            for row in reader:
+                cells = {name: _cell(value) for name, value in row.items() if name is not None and value}
+                yield f"{file}, line {reader.line_num}", cells
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise DataError(f"{file} cannot be read: {error}. It must be CSV in UTF-8 with a header.") from error
 
 
-def _value(value: Any) -> Any:
-    """A cell; lists stand in CSV as JSON."""
-    if isinstance(value, str) and value.startswith("[") and value.endswith("]"):
+def _cell(value: str) -> Any:
+    if value.startswith("[") and value.endswith("]"):
         try:
             return json.loads(value)
         except ValueError:
             return value
     return value
+
+
+def _parquet(file: Path) -> Placed:
+    import pyarrow
+    from pyarrow import parquet
+
+    try:
+        table = parquet.read_table(file)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise DataError(f"{file} cannot be read: {error}. It must be a Parquet file.") from error
+    for number, row in enumerate(table.to_pylist(), start=1):
+        yield f"{file}, row {number}", row

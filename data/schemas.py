@@ -78,13 +78,14 @@ def humaneval(row: Row, rng: random.Random) -> Draft:
     """A function's head with its docstring, and code that defines ``check(candidate)``.
 
     The docstring's examples are visible tests. The head is put in front of a program before it is tested, as the
-    benchmark's own harness does: it brings imports and helper functions.
+    benchmark's own harness does: it brings imports and helper functions. It also stands before the tests, which may
+    call the helpers, and must not get the program's own.
     """
     prompt, name = row["prompt"], row["entry_point"]
     text = f"Write this Python function, complete with what it needs:\n\n{prompt.strip()}"
     problem = Problem(text=text, task="code", tests=_docstring_examples(prompt, name), entry_point=name)
     solution = prompt + row["canonical_solution"]
-    return Draft(problem, solution, row["task_id"], solution, hidden_tests=(row["test"],), preamble=prompt)
+    return Draft(problem, solution, row["task_id"], solution, hidden_tests=(prompt, row["test"]), preamble=prompt)
 
 
 def mbpp(row: Row, rng: random.Random) -> Draft:
