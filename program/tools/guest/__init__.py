@@ -7,7 +7,8 @@
     script     a whole program, run for what it prints
     serve      a program whose functions are called from outside
     judge      the tests that call them, in another job with another verdict channel
-    remote     what the tests see of the program: proxies
+    link       how the tests ask the program
+    remote     what the tests see of the program's objects: proxies
     asserts    tests taken apart, so that a failure says what was expected and what came
     plain      values as they cross from one job to the other: data, never objects
 

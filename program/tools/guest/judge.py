@@ -10,7 +10,7 @@ import sys
 import types
 from typing import Any
 
-from coda.program.tools.guest import asserts, remote
+from coda.program.tools.guest import asserts, link
 from coda.program.tools.guest.wire import Wire
 
 CANDIDATE = "candidate"
@@ -26,7 +26,7 @@ _MOST_CALLS = 3
 def run(job: dict[str, Any], extra: list[int]) -> None:
     """Run ``job["tests"]`` and write the verdict to the second extra descriptor. Never returns."""
     sys.path[:] = [entry for entry in sys.path if entry != "/sandbox"]
-    judge = Judge(remote.Link(Wire(extra[0])), job["entry_point"], stop_early=job["stop_early"])
+    judge = Judge(link.Link(Wire(extra[0])), job["entry_point"], stop_early=job["stop_early"])
     data = json.dumps(judge.verdict(job["tests"])).encode()
     while data:
         data = data[os.write(extra[1], data) :]
@@ -37,13 +37,13 @@ class Judge:
     """Runs tests against a program.
 
     Args:
-        link: The connection to it.
+        connection: The connection to it.
         entry_point: The function that the tests are about, where they do not name it.
         stop_early: Stop at the first failure.
     """
 
-    def __init__(self, link: remote.Link, entry_point: str | None, *, stop_early: bool) -> None:
-        self._link = link
+    def __init__(self, connection: link.Link, entry_point: str | None, *, stop_early: bool) -> None:
+        self._link = connection
         self._entry = entry_point
         self._stop_early = stop_early
         self._names: dict[str, Any] = {"__name__": "tests", asserts.FAILED: asserts.Failed}
@@ -65,14 +65,14 @@ class Judge:
         try:
             self._bind([script for script in scripts if not isinstance(script, str)], self._link.defines())
             self._run_all(scripts)
-        except (remote.Gone, remote.BadReply, MissingEntry) as error:
+        except (link.Gone, link.BadReply, MissingEntry) as error:
             load_error = str(error)
         return {
             "total": self._total,
             "passed": self._passed,
             "failures": self._failures[:_MOST_FAILURES],
             "load_error": load_error,
-            "gone": isinstance(self._link.broken, remote.Gone),
+            "gone": isinstance(self._link.broken, link.Gone),
         }
 
     def _take_apart(self, test: str, number: int) -> asserts.Script | str:
@@ -150,14 +150,14 @@ class Judge:
         lines += [f"  {call} {came}" for call, came in self._link.calls[-_MOST_CALLS:]]
         if isinstance(error, asserts.Failed):
             lines += _sides(error)
-        elif isinstance(error, remote.Gone):
+        elif isinstance(error, link.Gone):
             lines.append("  the program ended")
-        elif isinstance(error, remote.BadReply):
+        elif isinstance(error, link.BadReply):
             lines.append(f"  the program sent what no function returns: {error}")
         elif self._link.traceback:
             lines.append(self._link.traceback.rstrip())
         else:
-            lines.append(f"  {type(error).__name__}: {remote.short(error, text=True)}")
+            lines.append(f"  {type(error).__name__}: {link.short(error, text=True)}")
         return "\n".join(lines)
 
 
@@ -180,8 +180,8 @@ def _count(script: asserts.Script) -> int:
 def _sides(error: asserts.Failed) -> list[str]:
     lines = []
     if error.sides is not None:
-        got, expected = (remote.short(side) for side in error.sides)
+        got, expected = (link.short(side) for side in error.sides)
         lines.append(f"  expected {expected}, got {got}" if error.equality else f"  compared {got} with {expected}")
     if error.note is not None:
-        lines.append(f"  {remote.short(error.note, text=True)}")
+        lines.append(f"  {link.short(error.note, text=True)}")
     return lines

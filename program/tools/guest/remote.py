@@ -1,279 +1,126 @@
-"""What the tests see of the program: proxies, which ask the process where it runs and get plain data back.
+"""What the tests see of the program's objects: proxies, which ask the process where they live.
 
 An object that is no plain data (an instance of the program's own class, an iterator, a function) stays where it is; a
-proxy stands for it. Such an object never equals plain data: it is the program that would answer. Two of them are
-compared by the program, for only its class can say what equal means.
+proxy stands for it. It is the program that answers for it, so it must not learn what the test expects:
+
+- It never equals plain data.
+- Operators work for instances of classes that the tests name: those classes are what is tested. Of two such objects
+  the program says whether they are equal, or which is less.
+- An operator that is given plain data must return an object again, and what is computed from that too; else
+  ``abs(f(x) - 5) < 0.1`` would let the program see the 5, and say that the difference is 0.
 """
 
 from __future__ import annotations
 
-import builtins
-import contextlib
-import math
-import operator
-import types
-from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from coda.program.tools.guest import plain
-from coda.program.tools.guest.wire import Wire
+if TYPE_CHECKING:
+    from coda.program.tools.guest.link import Link
 
-_KNOWN = (builtins, math, operator)
-_LONGEST = 200
-_MOST_BASES = 16
-
-
-class Gone(BaseException):
-    """The program's process has ended. No exception of a test, so that no test handles it."""
-
-
-class BadReply(BaseException):
-    """The program's process sent something that no function returns. No test handles it."""
-
-
-class RaisedByProgram(Exception):
-    """An exception of a class that only the program knows; its name is in the text."""
-
-
-class Link:
-    """Asks the program, and remembers what was asked.
-
-    Attributes:
-        calls: The calls made since it was last cleared, as ``(call, what came)``.
-        traceback: Where in the program the last exception came from.
-        broken: Set for good when the program has gone or has sent nonsense; a test may have hidden the exception.
-    """
-
-    def __init__(self, wire: Wire) -> None:
-        self._wire = wire
-        self._functions: list[Callable[..., Any]] = []
-        self._exceptions: dict[str, type[BaseException]] = {}
-        self.calls: list[tuple[str, str]] = []
-        self.traceback = ""
-        self.broken: Gone | BadReply | None = None
-
-    def defines(self) -> dict[str, list[str]]:
-        """Wait for the program to load; its names with their kinds.
-
-        Raises:
-            Gone: It ended instead, or failed to load (with the traceback as argument).
-        """
-        message = self._next(None)
-        if "failed" in message:
-            raise self._break(Gone(str(message["failed"])))
-        with self._parsing():
-            return {str(name): [str(part) for part in kind] for name, kind in message["defines"].items()}
-
-    def name(self, name: str) -> Any:
-        """What a name of the program stands for."""
-        return self.ask({"do": "name", "name": name})
-
-    def operate(self, name: str, *args: Any) -> Any:
-        """Apply an operator to objects of the program."""
-        return self.ask({"do": "operator", "name": name, "args": self.encode(list(args))})
-
-    def call(self, target: Remote, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call a function of the program; lists, dicts and sets that it changed are changed here too."""
-        described = _described(target.coda_name or "function", args, kwargs)
-        message = {"do": "call", "id": target.coda_id, "args": self.encode(list(args)), "kwargs": self.encode(kwargs)}
-        try:
-            reply = self._exchange(message)
-        except Gone:
-            self.calls.append((described, "ended the program"))
-            raise
-        except BaseException as error:
-            self.calls.append((described, f"raised {type(error).__name__}: {short(error, text=True)}"))
-            raise
-        with self._parsing():
-            for place, after in reply.get("changed", {}).items():
-                _replace(args[int(place)], plain.decode(after, self._resolve))
-        value = self.decode(reply["value"])
-        self.calls.append((described, f"returned {short(value)}"))
-        return value
-
-    def ask(self, message: dict[str, Any]) -> Any:
-        """Ask, and return the value that comes back."""
-        return self.decode(self._exchange(message)["value"])
-
-    def _exchange(self, message: dict[str, Any]) -> dict[str, Any]:
-        reply = self._next(message)
-        while "call" in reply:
-            reply = self._next(self._called_back(reply))
-        if "raised" in reply:
-            raise self._exception(reply["raised"])
-        if "value" not in reply:
-            raise self._break(BadReply("a message of another form"))
-        return reply
-
-    def _next(self, message: dict[str, Any] | None) -> dict[str, Any]:
-        """Send a message, if there is one, and wait for the next one."""
-        if self.broken is not None:
-            raise self.broken
-        try:
-            if message is not None:
-                self._wire.send(message)
-            reply = self._wire.receive()
-        except OSError:
-            reply = None
-        except (ValueError, MemoryError) as error:
-            raise self._break(BadReply(str(error))) from error
-        if reply is None:
-            raise self._break(Gone())
-        return reply
-
-    def _break(self, error: Gone | BadReply) -> Gone | BadReply:
-        self.broken = error
-        return error
-
-    @contextlib.contextmanager
-    def _parsing(self) -> Iterator[None]:
-        try:
-            yield
-        except (ValueError, TypeError, LookupError, AttributeError, RecursionError, MemoryError) as error:
-            raise self._break(BadReply(str(error))) from error
-
-    def _called_back(self, ask: dict[str, Any]) -> dict[str, Any]:
-        with self._parsing():
-            function = self._functions[ask["call"]]
-            args, kwargs = plain.decode(ask["args"], self._resolve), plain.decode(ask["kwargs"], self._resolve)
-        try:
-            return {"value": self.encode(function(*args, **kwargs))}
-        except Exception as error:  # a test's function; the program gets to know
-            return {"raised": f"{type(error).__name__}: {error}"}
-
-    def encode(self, value: Any) -> plain.Data:
-        """Data for the program."""
-        return plain.encode(value, self._refer)
-
-    def _refer(self, value: Any) -> plain.Data:
-        if isinstance(value, Remote):
-            return {"t": "object", "v": value.coda_id}
-        name = getattr(value, "__name__", None)
-        for module in _KNOWN:
-            if isinstance(name, str) and getattr(module, name, None) is value:
-                return {"t": "known", "v": [module.__name__, name]}
-        if isinstance(value, types.FunctionType | types.MethodType) or _belongs_to_container(value):
-            self._functions.append(value)
-            return {"t": "function", "v": len(self._functions) - 1}
-        raise plain.NotPlain(
-            f"a test cannot pass a {type(value).__name__} to the program: only plain data and functions"
-        )
-
-    def decode(self, data: plain.Data) -> Any:
-        """The value that the program sent.
-
-        Raises:
-            BadReply: It is none.
-        """
-        with self._parsing():
-            return plain.decode(data, self._resolve)
-
-    def _resolve(self, tag: str, data: plain.Data) -> Any:
-        if tag != "object":
-            raise ValueError(f"no such value: {tag}")
-        kind, *classes = [str(part) for part in data["kind"]]
-        if kind == "exception":
-            return self.exception_class(classes)
-        return Remote(self, int(data["id"]), str(data["name"]), tuple(map(str, data["classes"])), kind == "class")
-
-    def exception_class(self, classes: list[str]) -> type[BaseException]:
-        """The exception class of that name: Python's own, or one made here that stands for the program's."""
-        own = getattr(builtins, classes[0], None)
-        if isinstance(own, type) and issubclass(own, BaseException):
-            return own
-        if classes[0] not in self._exceptions:
-            bases = classes[1:_MOST_BASES]
-            parent = self.exception_class(bases) if bases and bases != ["object"] else RaisedByProgram
-            self._exceptions[classes[0]] = type(classes[0], (parent,), {})
-        return self._exceptions[classes[0]]
-
-    def _exception(self, raised: Any) -> BaseException:
-        with self._parsing():
-            self.traceback = str(raised["text"])
-            kind = self.exception_class([str(name) for name in raised["classes"]])
-            arguments = [plain.decode(argument, self._resolve) for argument in raised["arguments"]]
-        try:
-            return kind(*arguments)
-        except Exception:  # a class whose constructor wants something else
-            return RaisedByProgram(f"{kind.__name__}: {arguments}")
+_SPECIAL = frozenset(
+    {"__annotations__", "__defaults__", "__dict__", "__doc__", "__module__", "__name__", "__qualname__"}
+)
 
 
 class Remote:
-    """An object of the program."""
+    """An object of the program.
 
-    __slots__ = ("_classes", "_link", "_type", "coda_id", "coda_name")
+    Args:
+        link: The connection to it.
+        number: Its number there.
+        name: Its name, for a function or a class.
+        classes: The names of its classes, its own first.
+        is_class: Whether it is a class itself.
+    """
 
-    def __init__(self, link: Link, number: int, name: str, classes: tuple[str, ...], is_type: bool) -> None:
-        object.__setattr__(self, "_link", link)
-        object.__setattr__(self, "coda_id", number)
-        object.__setattr__(self, "coda_name", name)
-        object.__setattr__(self, "_classes", classes)
-        object.__setattr__(self, "_type", is_type)
+    __slots__ = ("_link", "_told", "coda_classes", "coda_id", "coda_is_class", "coda_name")
+
+    def __init__(self, link: Link, number: int, name: str, classes: tuple[str, ...], is_class: bool) -> None:
+        for slot, value in zip(Remote.__slots__, (link, False, classes, number, is_class, name), strict=True):
+            object.__setattr__(self, slot, value)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call it, in the program's process."""
         return self._link.call(self, args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name not in _SPECIAL:  # Libraries would follow the program's pointers.
+            raise AttributeError(name)
         return self._link.ask({"do": "attribute", "id": self.coda_id, "name": name})
 
     def __setattr__(self, name: str, value: Any) -> None:
         self._link.ask({"do": "set", "id": self.coda_id, "name": name, "value": self._link.encode(value)})
 
-    def __eq__(self, other: object) -> Any:
-        return bool(self._link.operate("eq", self, other)) if isinstance(other, Remote) else NotImplemented
-
-    def __ne__(self, other: object) -> Any:
-        return bool(self._link.operate("ne", self, other)) if isinstance(other, Remote) else NotImplemented
-
     def __hash__(self) -> int:
         return int(self._link.operate("hash", self))
 
     def __instancecheck__(self, instance: object) -> bool:
-        return self._type and isinstance(instance, Remote) and self._classes[0] in instance._classes
+        return self.coda_is_class and isinstance(instance, Remote) and self.coda_classes[0] in instance.coda_classes
+
+    def __contains__(self, item: object) -> bool:
+        if _is_known(self) and not self._told:
+            return bool(self._link.operate("contains", self, item))
+        return any(member is item or member == item for member in self)  # type: ignore[attr-defined]
 
 
-def _forward(special: str, name: str, *, reflected: bool = False) -> None:
+def _is_known(value: object) -> bool:
+    """Whether it is an instance of a class that the tests name."""
+    return isinstance(value, Remote) and any(name in value._link.known for name in value.coda_classes)
+
+
+def _told(result: Any) -> Remote:
+    """Mark an object that has been given a value of the test; plain data in its place cannot be trusted."""
+    if not isinstance(result, Remote):
+        raise TypeError(
+            "an operator of the program turned a value of the test into plain data: the test cannot trust it"
+        )
+    object.__setattr__(result, "_told", True)
+    return result
+
+
+def _comparison(name: str) -> Any:
+    def method(self: Remote, other: object) -> Any:
+        if not (_is_known(self) and _is_known(other)):
+            return NotImplemented
+        return bool(self._link.operate(name, self, other))
+
+    return method
+
+
+def _binary(name: str, *, reflected: bool = False) -> Any:
+    def method(self: Remote, other: object) -> Any:
+        if not _is_known(self):
+            return NotImplemented
+        result = self._link.operate(name, *((other, self) if reflected else (self, other)))
+        trusted = isinstance(other, Remote) and not other._told and not self._told
+        return result if trusted else _told(result)
+
+    return method
+
+
+def _unary(name: str) -> Any:
+    def method(self: Remote) -> Any:
+        if not _is_known(self):
+            raise TypeError(f"the program returned an object that {name} is not for")
+        result = self._link.operate(name, self)
+        return _told(result) if self._told else result
+
+    return method
+
+
+def _plainly(name: str) -> Any:
     def method(self: Remote, *args: Any) -> Any:
-        ordered = (*args, self) if reflected else (self, *args)
-        return self._link.operate(name, *ordered)
+        return self._link.operate(name, self, *args)
 
-    setattr(Remote, special, method)
-
-
-for _name in ("lt", "le", "gt", "ge", "neg", "pos", "abs", "invert", "getitem", "setitem", "delitem", "contains"):
-    _forward(f"__{_name}__", _name)
-for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor"):
-    _operator = f"{_name}_" if _name in {"and", "or"} else _name
-    _forward(f"__{_name}__", _operator)
-    _forward(f"__r{_name}__", _operator, reflected=True)
-for _name in ("len", "iter", "next", "bool", "str", "repr", "int"):
-    _forward(f"__{_name}__", _name)
+    return method
 
 
-def short(value: Any, *, text: bool = False) -> str:
-    """The value as it is shown in feedback."""
-    try:
-        shown = str(value) if text else repr(value)
-    except BaseException as error:  # the program may be asked for it, and may be gone
-        shown = f"<{type(error).__name__} while showing it>"
-    return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 40]} … {shown[-30:]}"
-
-
-def _described(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    parts = [short(argument) for argument in args] + [f"{key}={short(value)}" for key, value in kwargs.items()]
-    return f"{name}({', '.join(parts)})"
-
-
-def _belongs_to_container(value: Any) -> bool:
-    """Whether it is a method of one of the test's own containers, such as ``seen.append``."""
-    return isinstance(value, types.BuiltinMethodType) and isinstance(value.__self__, list | dict | set)
-
-
-def _replace(target: Any, content: Any) -> None:
-    """Give a container of the test the content that the program left in its copy."""
-    if isinstance(target, list | bytearray):
-        target[:] = content
-    elif isinstance(target, dict | set):
-        target.clear()
-        target.update(content)
+for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
+    setattr(Remote, f"__{_name}__", _comparison(_name))
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor"):
+    setattr(Remote, f"__{_name.rstrip('_')}__", _binary(_name))
+    setattr(Remote, f"__r{_name.rstrip('_')}__", _binary(_name, reflected=True))
+for _name in ("neg", "pos", "abs", "invert"):
+    setattr(Remote, f"__{_name}__", _unary(_name))
+for _name in ("len", "iter", "next", "bool", "str", "repr", "int", "getitem", "setitem", "delitem"):
+    setattr(Remote, f"__{_name}__", _plainly(_name))

@@ -39,7 +39,9 @@ async def test_forger_does_not_pass(sandbox: Sandbox, row: dict[str, Any]) -> No
 @pytest.mark.parametrize("row", [row for row in FORGERIES if "987654321" not in str(row.get("tests"))][:30])
 async def test_forgers_tests_can_be_passed_honestly(sandbox: Sandbox, row: dict[str, Any]) -> None:
     tests = row.get("tests", TESTS)
-    if "except" in str(tests):
+    if "honest" in row:
+        program = row["honest"]
+    elif "except" in str(tests):
         program = "def add(a, b):\n    raise ValueError\n"
     elif "list(add" in str(tests):
         program = "def add(a, b):\n    yield a + b\n"
@@ -188,8 +190,13 @@ async def test_values_cross_unchanged(sandbox: Sandbox, program: str, test: str)
          "    def __len__(self): return len(self.items)",
          ["s = Stack()\ns.push(3)\nassert len(s) == 1", "assert s.items == [3]", "assert isinstance(s, Stack)"]),
         ("class V:\n    def __init__(self, x): self.x = x\n    def __add__(self, o): return V(self.x + o.x)\n"
+         "    def __mul__(self, k): return V(self.x * k)\n    __rmul__ = __mul__\n"
+         "    def __abs__(self): return abs(self.x)\n"
+         "    def __lt__(self, o): return self.x < o.x\n    def __contains__(self, k): return k == self.x\n"
          "    def __eq__(self, o): return self.x == o.x",
-         ["assert (V(1) + V(2)).x == 3", "assert V(1) == V(1)", "assert V(1) != V(2)"]),
+         ["assert (V(1) + V(2)).x == 3", "assert V(2) * 3 == 3 * V(2) == V(6)", "assert abs(V(-2)) == 2",
+          "assert V(1) < V(2)", "assert max([V(1), V(3), V(2)]).x == 3", "assert 4 in V(4) and 5 not in V(4)",
+          "assert V(1) == V(1)", "assert V(1) != V(2)"]),
         ("def sort(l): l.sort()", ["l = [3, 1, 2]\nsort(l)\nassert l == [1, 2, 3]"]),
         ("def fill(d): d['a'] = 1", ["d = {}\nfill(d)\nassert d == {'a': 1}"]),
         ("def apply(f, x): return f(x)",
