@@ -46,13 +46,17 @@ class HttpTransport:
     async def open(self) -> Server:
         """Find the server; the embedded one is started."""
         if self._server is None:
+            context: int | None = None
             if self.config.embedded:
                 from coda.program.engine.local import embedded_server
 
                 local = await in_default_pool(embedded_server, self.config.model)
                 self._base, self._model = local.api_base, local.model
+                context = local.context_per_slot
             self._url = URL(f"{self._base}/chat/completions")
             self._server = server_at(self._base)
+            if context is not None:
+                self._server.habits(self.config.model).context = context
         return self._server
 
     async def check(self) -> None:
@@ -68,6 +72,10 @@ class HttpTransport:
             raise UsageError(
                 f"{self._base} has no model {self._model!r}. It serves: {', '.join(known[:20])}. Check --model."
             )
+
+    async def context(self) -> int | None:
+        """Tokens of prompt and reply together, where the server's list of models tells."""
+        return wire.read_context(await self._list(), self._model)
 
     async def send(self, request: Outgoing, exchange: Exchange, profile: Profile) -> Reply:
         """Send one request, once."""
@@ -117,11 +125,7 @@ class HttpTransport:
         Raises:
             EngineError: It is no OpenAI-compatible server, or does not answer as one.
         """
-        headers = self._key()
-        status, answer_headers, raw = await self._exchange("GET", URL(f"{self._base}/models"), headers)
-        if status != 200 and status != 404:
-            raise await self._explained(wire.read_error(status, raw, answer_headers, self._base))
-        known = wire.read_models(raw) if status == 200 else None
+        known = wire.read_models(await self._list())
         if known is None:
             raise EngineError(
                 f"{self._base} is no OpenAI-compatible server: it has no list of models at /models. "
@@ -129,6 +133,12 @@ class HttpTransport:
                 kind="configuration",
             )
         return known
+
+    async def _list(self) -> bytes:
+        status, headers, raw = await self._exchange("GET", URL(f"{self._base}/models"), self._key())
+        if status not in (200, 404):
+            raise await self._explained(wire.read_error(status, raw, headers, self._base))
+        return raw
 
     async def _explained(self, error: EngineError) -> EngineError:
         """The same error, with what helps to mend it."""

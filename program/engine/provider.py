@@ -69,6 +69,10 @@ class ProviderTransport:
         """Make sure that the key's variable is set; nothing else can be known without paying for it."""
         self._connect()
 
+    async def context(self) -> int | None:
+        """Unknown."""
+        return None
+
     async def send(self, request: Outgoing, exchange: Exchange, profile: Profile) -> Reply:
         """Send one request, once."""
         lm = self._connect()

@@ -6,8 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import Literal
 
 from coda.program.types import Usage
+
+ThinkingPlace = Literal["none", "field", "tags", "unopened"]
+"""Where a reply shows thinking: nowhere, in a field of its own, between tags, or before a closing tag alone."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +25,8 @@ class Reply:
         usage: What it cost.
         cached_tokens: Prompt tokens that the server had in its own cache.
         from_thinking: Whether the text is the end of the thinking, because the Engine wrote no answer after it.
+        thinking_in: Where the thinking was found.
+        logprobs: Whether the server sent the probabilities of the tokens.
     """
 
     text: str
@@ -29,6 +35,8 @@ class Reply:
     usage: Usage = field(default_factory=Usage)
     cached_tokens: int = 0
     from_thinking: bool = False
+    thinking_in: ThinkingPlace = "none"
+    logprobs: bool = False
 
 
 _captures: ContextVar[tuple[list[Reply], ...]] = ContextVar("coda_replies", default=())

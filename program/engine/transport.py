@@ -77,6 +77,9 @@ class Transport(Protocol):
     async def check(self) -> None:
         """Make sure that the model can be asked; see `Engine.acheck` for what it raises."""
 
+    async def context(self) -> int | None:
+        """Tokens of prompt and reply together, where the server tells."""
+
     async def send(self, request: Outgoing, exchange: Exchange, profile: Profile) -> Reply:
         """Send one request, once.
 

@@ -16,7 +16,7 @@ from typing import Any
 from coda.errors import EngineError, FaultKind
 from coda.program.engine.cleaning import split_thinking
 from coda.program.engine.profiles import Profile
-from coda.program.engine.replies import Reply
+from coda.program.engine.replies import Reply, ThinkingPlace
 from coda.program.types import Usage
 
 MAX_TEXT = 400_000
@@ -37,6 +37,7 @@ _CONTEXT = re.compile(
     r"(prompt|input) is too long|reduce the length",
     re.IGNORECASE,
 )
+_CONTEXT_NAMES = ("max_model_len", "context_length", "context_window", "max_context_length", "n_ctx")
 _QUOTA = re.compile(r"insufficient.quota|exceeded your current quota|billing|credit", re.IGNORECASE)
 _FILTER = re.compile(r"content.?filter|content_policy|content management policy|moderation", re.IGNORECASE)
 _MODEL = re.compile(
@@ -89,8 +90,24 @@ def read_reply(raw: bytes, profile: Profile, *, thinks: bool, where: str) -> Rep
     if thinks and profile.thinking == "tags" and finish == "length" and not (field or thinking):
         # The server swallowed the opening tag, and the closing one never came.
         thinking, text = text, ""
-    thinking, text = _readable(field or thinking).strip(), text.strip()
-    return checked(Reply(text, thinking, finish, usage, cached), where)
+    reply = Reply(
+        text.strip(),
+        _readable(field or thinking).strip(),
+        finish,
+        usage,
+        cached,
+        thinking_in=_place(field, thinking, content, profile),
+        logprobs=bool(choice.get("logprobs")),
+    )
+    return checked(reply, where)
+
+
+def _place(field: str, thinking: str, content: str, profile: Profile) -> ThinkingPlace:
+    if field.strip():
+        return "field"
+    if not thinking.strip():
+        return "none"
+    return "tags" if profile.tags[0] in content or "<|channel|>" in content else "unopened"
 
 
 def read_error(status: int, raw: bytes, headers: Mapping[str, str], where: str) -> EngineError:
@@ -112,6 +129,20 @@ def read_models(raw: bytes) -> list[str] | None:
     if not isinstance(listed, list):
         return None
     return [_text(item.get("id")) for item in listed if isinstance(item, dict) and _text(item.get("id"))]
+
+
+def read_context(raw: bytes, model: str) -> int | None:
+    """The context length that a list of models gives for one of them, as several servers do."""
+    listed = (_object(raw) or {}).get("data")
+    listed = listed if isinstance(listed, list) else []
+    for item in listed:
+        if isinstance(item, dict) and (item.get("id") == model or len(listed) == 1):
+            meta = item.get("meta")
+            for holder in (item, meta if isinstance(meta, dict) else {}):
+                for name in _CONTEXT_NAMES:
+                    if _count(holder.get(name)) > 0:
+                        return _count(holder.get(name))
+    return None
 
 
 def quoted(text: str) -> bytes:

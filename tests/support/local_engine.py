@@ -147,6 +147,7 @@ class LocalEngine:
         self.unknown = tuple(unknown)
         self.key = key
         self.keep = keep
+        self.details: dict[str, Any] = {}
         self.requests = 0
         self.answers = 0
         self.prompt_tokens = 0
@@ -235,7 +236,7 @@ class LocalEngine:
         if self.key is not None and headers.get("authorization") != f"Bearer {self.key}":
             return _write(writer, 401, {"error": UNAUTHORIZED.error})
         if (method, path) == ("GET", "/v1/models"):
-            listed = [{"id": name, "object": "model", "owned_by": "tests"} for name in self.models]
+            listed = [{"id": name, "object": "model", "owned_by": "tests", **self.details} for name in self.models]
             return _write(writer, 200, {"object": "list", "data": listed})
         if (method, path) != ("POST", "/v1/chat/completions"):
             return _write(writer, 404, {"error": {"message": f"no such path: {path}"}})
