@@ -18,6 +18,9 @@ from coda.program.conductor import Coda
 Show = Callable[[str], AbstractContextManager[Observer]]
 """Shows one measurement to the user; given its name."""
 
+Tracking = tuple[Tracker, Show, Callable[[str], None]]
+"""Where MLflow keeps the runs, how a measurement is shown, and how the user is told what comes next."""
+
 
 def load_splits(benchmark: str, data_file: Path | None = None) -> Splits:
     """The three parts of a benchmark.
@@ -56,7 +59,7 @@ def compile_and_save(
     *,
     run_dir: Path,
     out: Path,
-    tracking: tuple[Tracker, Show, Callable[[str], None]],
+    tracking: Tracking,
 ) -> Compilation:
     """Compile a program, save the artefact, and track all of it.
 
@@ -66,7 +69,7 @@ def compile_and_save(
         config: How hard to try.
         run_dir: Where the measurements go; the same call continues what is there.
         out: The artefact's folder.
-        tracking: Where MLflow keeps it, how a measurement is shown, and how the user is told of a phase.
+        tracking: Where MLflow keeps it, and how the user hears of it.
 
     Raises:
         BudgetExceeded: The budget ended before the baseline was measured.

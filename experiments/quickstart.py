@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import BaseModel, ConfigDict
+
 from coda.data.benchmarks import load
 from coda.experiments.baselines import Baseline
-from coda.experiments.compiling import Show, compile_and_save, load_splits
-from coda.experiments.tracking import Tracker
+from coda.experiments.compiling import Tracking, compile_and_save, load_splits
 from coda.optimize.compile import CompileConfig
 from coda.optimize.evaluate import EvaluationConfig, evaluate
 from coda.optimize.export import export
@@ -22,8 +22,15 @@ from coda.program.conductor import Coda
 
 BENCHMARK = "words"
 
-EFFORT = CompileConfig(probe=4, candidates=6, demos=8, validation=32)
-"""What a few minutes on two cores buy."""
+
+class QuickstartConfig(BaseModel):
+    """How much to do; by default what a few minutes on two cores buy."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    effort: CompileConfig = CompileConfig(probe=4, candidates=6, demos=8, validation=32)
+    limit: int = 64
+    """Test problems."""
 
 
 @dataclass(frozen=True)
@@ -38,36 +45,40 @@ class Quickstart:
     summary: Path
 
 
-def run_quickstart(
-    program: Coda, *, directory: Path, tracker: Tracker, show: Show, say: Callable[[str], None]
-) -> Quickstart:
+def run_quickstart(program: Coda, config: QuickstartConfig, *, directory: Path, tracking: Tracking) -> Quickstart:
     """Run the main job.
 
     Args:
         program: The uncompiled program.
+        config: How much to do.
         directory: Where everything goes; the same call continues what is there.
-        tracker: Where MLflow keeps the runs.
-        show: Shows one measurement.
-        say: Tells the user what comes next.
+        tracking: Where MLflow keeps the runs, and how the user hears of them.
     """
     test = load(BENCHMARK, split="test")
+    tracker, show, say = tracking
 
     def measure(name: str, measured: Program) -> Summary:
         run_dir = directory / name
         with tracker.run(name, run_dir=run_dir) as tracked, show(name) as shown:
-            return evaluate(measured, test, EvaluationConfig(), run_dir=run_dir, observer=Observers(shown, tracked))
+            return evaluate(
+                measured,
+                test,
+                EvaluationConfig(limit=config.limit),
+                run_dir=run_dir,
+                observer=Observers(shown, tracked),
+            )
 
-    say(f"Three programs, one Engine, {len(test.examples)} problems that compiling never sees.")
+    say(f"Three programs, one Engine, {config.limit} problems that compiling never sees.")
     single = measure("single", Baseline("single", program))
     uncompiled = measure("coda", program)
     artifact, prompts = directory / "compiled", directory / "prompts"
     found = compile_and_save(
         program,
         load_splits(BENCHMARK),
-        EFFORT,
+        config.effort.model_copy(update={"test": config.limit}),
         run_dir=directory / "compile",
         out=artifact,
-        tracking=(tracker, show, say),
+        tracking=tracking,
     )
     export(artifact, "markdown", prompts)
     summary = directory / "summary.json"

@@ -9,7 +9,7 @@ from rich.table import Table
 from coda.cli.console import emit_json, note, out
 from coda.cli.options import EngineOptions, Json, ProgramOptions, TrackingOptions
 from coda.cli.progress import EvaluationBar
-from coda.experiments.quickstart import Quickstart, run_quickstart
+from coda.experiments.quickstart import Quickstart, QuickstartConfig, run_quickstart
 from coda.optimize.rundir import RunDirectory, read_document
 
 
@@ -34,7 +34,7 @@ def quickstart(
         (engine or EngineOptions()).open(run.calls, cache_dir=run_dir / "cache") as opened,
     ):
         program = ProgramOptions().build(opened)
-        done = run_quickstart(program, directory=run_dir, tracker=tracker, show=EvaluationBar, say=note)
+        done = run_quickstart(program, QuickstartConfig(), directory=run_dir, tracking=(tracker, EvaluationBar, note))
     if json:
         emit_json(read_document(done.summary))
     else:
