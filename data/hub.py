@@ -48,7 +48,7 @@ def rows(source: Source, split: str) -> Iterator[tuple[str, Row]]:
         table = datasets.load_dataset(source.repository, source.config, split=split, revision=source.revision)
     except Exception as error:  # what is raised here comes from four libraries and changes with their versions
         raise DataError(_explained(source, split, error)) from error
-    for number, row in enumerate(table):
+    for number, row in enumerate(table, start=1):
         yield f"{source}, {split} row {number}", row
 
 
