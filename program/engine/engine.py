@@ -34,7 +34,7 @@ class Engine:
 
     Attributes:
         lm: What DSPy's predictors call.
-        profile: What is known of the model's family.
+        profile: What is known of the model's family, at the effort that is asked of it.
         budget: The run's budget; `coda.program.engine.budget.spending` adds others for a part of the work.
 
     Raises:
@@ -43,10 +43,9 @@ class Engine:
 
     def __init__(self, config: EngineConfig | None = None, *, ledger: Ledger | None = None) -> None:
         self.config = config or EngineConfig()
-        self.profile: Profile = (
-            load_profile(self.config.profile) if self.config.profile else profile_for(self.config.model)
-        )
-        self.effort: Effort = self.profile.level(self.config.effort)
+        family = load_profile(self.config.profile) if self.config.profile else profile_for(self.config.model)
+        self.profile: Profile = family.at(self.config.effort)
+        self.effort: Effort = self.profile.level(None)
         self.ledger = ledger or Ledger()
         self.budget = Budget(self.config.limits)
         self.transport: Transport = open_transport(self.config)

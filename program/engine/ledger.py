@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 from typing import IO, Literal
 
-from coda.errors import FaultKind
+from coda.errors import FaultKind, RunError
 from coda.program.types import Frozen, Usage
 
 CallOutcome = Literal["ok", "truncated", "failed", "cancelled", "cached", "joined", "unsent"]
@@ -69,14 +70,18 @@ class Ledger:
         self._file: IO[bytes] | None = None
 
     def record(self, call: Call) -> None:
-        """Add a line."""
+        """Add a line.
+
+        Raises:
+            RunError: The file cannot be written.
+        """
         cost = call.usage()
         stage = call.stage or ""
         with self._lock:
             self._total += cost
             self._stages[stage] = self._stages.get(stage, Usage()) + cost
             if self.path is not None:
-                self._open(self.path).write(call.model_dump_json(exclude_none=True).encode() + b"\n")
+                self._write(self.path, call.model_dump_json(exclude_none=True).encode() + b"\n")
 
     def totals(self) -> Usage:
         """All lines of this process together."""
@@ -95,6 +100,14 @@ class Ledger:
                 self._file.close()
                 self._file = None
 
+    def _write(self, path: Path, line: bytes) -> None:
+        try:
+            self._open(path).write(line)
+        except OSError as error:
+            raise RunError(
+                f"The ledger {path} cannot be written ({error.strerror}). Make room, or give another --run-dir."
+            ) from error
+
     def _open(self, path: Path) -> IO[bytes]:
         if self._file is None:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -107,6 +120,13 @@ def _drop_half_line(path: Path) -> None:
     if not path.exists():
         return
     with path.open("rb+") as file:
-        content = file.read()
-        if content and not content.endswith(b"\n"):
-            file.truncate(content.rfind(b"\n") + 1)
+        end = whole = file.seek(0, os.SEEK_END)
+        while whole > 0:
+            start = max(0, whole - 65536)
+            file.seek(start)
+            newline = file.read(whole - start).rfind(b"\n")
+            whole = start + newline + 1 if newline >= 0 else start
+            if newline >= 0:
+                break
+        if whole < end:
+            file.truncate(whole)

@@ -27,14 +27,9 @@ class EngineLM(dspy.LM):
     every reply up. Calls with an explicit `dspy.lm15.Request` go DSPy's way, through the engine hooks below.
     """
 
-    def __init__(self, engine: Engine, **options: Any) -> None:
+    def __init__(self, engine: Engine) -> None:
         super().__init__(
-            engine.config.model,
-            engine=SyncDoor(engine),
-            async_engine=AsyncDoor(engine),
-            cache=False,
-            num_retries=0,
-            **options,
+            engine.config.model, engine=SyncDoor(engine), async_engine=AsyncDoor(engine), cache=False, num_retries=0
         )
         self.coda = engine
 
@@ -98,8 +93,9 @@ class EngineLM(dspy.LM):
         from coda.program.engine.engine import Engine
 
         ours = {"_dspy_lm_class", "model", "model_type", "cache", "num_retries", "config"}
-        options = {name: value for name, value in state.items() if name not in ours}
-        return cls(Engine(EngineConfig.model_validate(state["config"])), **options)
+        lm = cls(Engine(EngineConfig.model_validate(state["config"])))
+        lm.kwargs.update({name: value for name, value in state.items() if name not in ours})
+        return lm
 
 
 class _Door:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import atexit
 import ipaddress
 import os
+import weakref
+from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any
 
@@ -11,7 +15,7 @@ import aiohttp
 from yarl import URL
 
 from coda.errors import EngineError, UsageError
-from coda.program.concurrency import in_default_pool
+from coda.program.concurrency import in_default_pool, run_sync
 from coda.program.engine import wire
 from coda.program.engine.config import EngineConfig
 from coda.program.engine.profiles import Profile
@@ -40,23 +44,18 @@ class HttpTransport:
         self._model = config.model.removeprefix("openai/")
         self._session: aiohttp.ClientSession | None = None
         self._server: Server | None = None
+        self._opening = asyncio.Lock()
         if not config.embedded:
             self._base = _address(config.api_base or os.environ.get("OPENAI_BASE_URL") or OPENAI)
 
     async def open(self) -> Server:
         """Find the server; the embedded one is started."""
-        if self._server is None:
-            context: int | None = None
-            if self.config.embedded:
-                from coda.program.engine.local import embedded_server
-
-                local = await in_default_pool(embedded_server, self.config.model)
-                self._base, self._model = local.api_base, local.model
-                context = local.context_per_slot
-            self._url = URL(f"{self._base}/chat/completions")
-            self._server = server_at(self._base)
-            if context is not None:
-                self._server.habits(self.config.model).context = context
+        if self._server is not None:
+            return self._server
+        async with self._opening:
+            if self._server is None:
+                self._server = await self._start() if self.config.embedded else server_at(self._base)
+                self._url = URL(f"{self._base}/chat/completions")
         return self._server
 
     async def check(self) -> None:
@@ -94,9 +93,19 @@ class HttpTransport:
 
     async def aclose(self) -> None:
         """Close the connections; the embedded server goes on for others."""
+        _open.discard(self)
         if self._session is not None:
             await self._session.close()
             self._session = None
+
+    async def _start(self) -> Server:
+        from coda.program.engine.local import embedded_server
+
+        local = await in_default_pool(embedded_server, self.config.model)
+        self._base, self._model = local.api_base, local.model
+        server = server_at(self._base)
+        server.habits(self.config.model).context = local.context_per_slot
+        return server
 
     async def _exchange(
         self, method: str, url: URL, headers: dict[str, str], content: bytes | None = None
@@ -174,6 +183,7 @@ class HttpTransport:
 
     def _client(self) -> aiohttp.ClientSession:
         if self._session is None:
+            _open.add(self)
             self._session = aiohttp.ClientSession(
                 # Servers close idle connections after 5 s (uvicorn); those must not be taken for live ones.
                 connector=_Connector(limit=0, keepalive_timeout=4.0),
@@ -187,6 +197,17 @@ class HttpTransport:
         """An embedded server that died is started again by the next request, at another address."""
         if self.config.embedded:
             self._server = None
+
+
+_open: weakref.WeakSet[HttpTransport] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    """Close what nobody has closed: aiohttp complains on stderr of sessions that are left open."""
+    for transport in list(_open):
+        with suppress(Exception):  # the process ends anyway
+            run_sync(transport.aclose())
 
 
 class _Connector(aiohttp.TCPConnector):

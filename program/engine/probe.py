@@ -10,6 +10,7 @@ import dspy
 from dspy.utils.exceptions import AdapterParseError
 
 from coda.errors import EngineError
+from coda.program.concurrency import on_background_loop
 from coda.program.engine.ask import Ask
 from coda.program.engine.config import EngineConfig
 from coda.program.engine.engine import Engine
@@ -105,7 +106,8 @@ async def probe(config: EngineConfig, *, ledger: Ledger | None = None) -> Findin
     engine.profile = engine.profile.model_copy(update={"longer_once": False})
     try:
         await engine.acheck()
-        return await _probe(engine, load_profile(config.profile) if config.profile else profile_for(config.model))
+        profile = load_profile(config.profile) if config.profile else profile_for(config.model)
+        return await on_background_loop(_probe(engine, profile))
     finally:
         await engine.aclose()
 

@@ -29,6 +29,8 @@ class Effort(BaseModel):
     """Parameters of a request that ask for this level."""
     suffix: str = ""
     """Text after the last message that asks for it (``/no_think``)."""
+    stages: dict[str, Any] = {}
+    """Settings of the pipeline that suit this level, over those of the family."""
 
 
 class Profile(BaseModel):
@@ -91,6 +93,15 @@ class Profile(BaseModel):
             return Effort(name="")
         known = ", ".join(level.name for level in self.efforts) or "none at all"
         raise UsageError(f"Profile {self.name} has no level of effort {name!r}. Its levels: {known}.")
+
+    def at(self, name: str | None) -> Profile:
+        """The profile with another level of effort as its default, and the settings that suit it.
+
+        Raises:
+            UsageError: The family has no such level.
+        """
+        level = self.level(name)
+        return self.model_copy(update={"effort": level.name or None, "stages": {**self.stages, **level.stages}})
 
     def less_than(self, name: str) -> str | None:
         """The next lower level of effort; ``None`` where there is none."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import time
 import zlib
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,7 +16,7 @@ from coda.program.engine.replies import Reply
 from coda.program.engine.server import Habits, ServerDown
 
 PATIENCE = 600.0
-"""Seconds that one request waits out a server's rate limits in all."""
+"""Seconds for which one request waits out a server's rate limits."""
 
 BACKOFF = 0.25
 """Seconds before a request that failed once is sent again; each time twice as long, up to `LONGEST_BACKOFF`."""
@@ -56,7 +57,7 @@ class Remedies:
     habits: Habits
     max_retries: int
     _failures: dict[str, int] = field(default_factory=dict)
-    _waited: float = 0.0
+    _limited_since: float | None = None
     _tried: set[str] = field(default_factory=set)
 
     def after_fault(self, error: EngineError, draft: Draft, body: dict[str, Any]) -> tuple[Draft, float]:
@@ -74,10 +75,6 @@ class Remedies:
         if error.kind == "rate-limit":
             return draft, self._wait(error)
         return self._again(error, draft)
-
-    def waits(self, seconds: float) -> None:
-        """Count the seconds that a rate limit costs."""
-        self._waited += seconds
 
     def after_cut(self, reply: Reply, draft: Draft, body: dict[str, Any]) -> Draft | None:
         """What to send because a reply was cut off; ``None`` where the reply must do.
@@ -129,7 +126,12 @@ class Remedies:
         raise error
 
     def _wait(self, error: EngineError) -> float:
-        if self.max_retries == 0 or self._waited > PATIENCE or (error.retry_after or 0.0) > PATIENCE:
+        """The server's pause is waited out by all; a request only sees to it that this has an end."""
+        now = time.monotonic()
+        if self._limited_since is None:
+            self._limited_since = now
+        until = now + (error.retry_after or 0.0)
+        if self.max_retries == 0 or until - self._limited_since > PATIENCE:
             raise error
         return 0.0
 

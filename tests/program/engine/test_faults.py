@@ -32,7 +32,7 @@ from local_engine import (
 )
 
 from coda.errors import EngineError
-from coda.program.engine import server
+from coda.program.engine import remedies, server
 from coda.program.engine.ask import Ask
 from coda.program.engine.replies import capture
 
@@ -353,6 +353,15 @@ async def test_a_storm_of_rate_limits_is_waited_out(connect: Connect) -> None:
         replies = await asyncio.gather(*(ask(engine, f"{i}") for i in range(64)))
     assert all(reply.text == "42" for reply in replies)
     assert local.requests == engine.ledger.totals().calls
+
+
+async def test_rate_limits_without_end_are_not_waited_out(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remedies, "PATIENCE", 0.1)
+    with LocalEngine(faults=lambda number, body: RATE_LIMIT) as local:
+        engine = connect(local)
+        with pytest.raises(EngineError, match="answered 429"):
+            await ask(engine)
+    assert local.requests > 2
 
 
 async def test_a_server_that_asks_for_too_long_a_pause_is_not_waited_for(connect: Connect) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from local_engine import RATE_LIMIT, RESET, SERVER_ERROR, Answer, LocalEngine
 
+from coda.errors import RunError
 from coda.program.engine.labels import labelled
 from coda.program.engine.ledger import Call, Ledger
 from coda.program.types import Usage
@@ -56,6 +57,20 @@ def test_a_file_that_is_one_half_line_becomes_empty(tmp_path: Path) -> None:
     path.write_text('{"time": 2.0, "mod', "utf-8")
     Ledger(path).record(call(time=3.0))
     assert [line["time"] for line in lines(path)] == [3.0]
+
+
+def test_half_a_line_may_be_long(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    path.write_text("{}\n" + "x" * 200_000, "utf-8")
+    Ledger(path).record(call(time=3.0))
+    assert lines(path)[0] == {}
+    assert lines(path)[1]["time"] == 3.0
+
+
+def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "calls.jsonl").mkdir()
+    with pytest.raises(RunError, match=r"The ledger .*calls\.jsonl cannot be written"):
+        Ledger(tmp_path / "calls.jsonl").record(call())
 
 
 def test_threads_write_whole_lines(tmp_path: Path) -> None:

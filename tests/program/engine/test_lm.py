@@ -7,6 +7,8 @@ import copy
 import inspect
 import json
 import pickle
+import subprocess
+import sys
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -212,6 +214,29 @@ async def test_a_saved_program_finds_its_engine_again_and_holds_no_key(
     assert "sk-very-secret" not in everything
     assert b"sk-very-secret" not in pickle.dumps(engine)
     assert pickle.loads(pickle.dumps(engine)).config == engine.config
+
+
+def test_the_lm_of_a_reasoning_model_can_be_saved_too() -> None:
+    engine = Engine(EngineConfig(model="openai/gpt-5-mini", api_base="http://127.0.0.1:9/v1"))
+    state = engine.lm.copy(temperature=0.2).dump_state()
+    again = type(engine.lm).load_state(state)
+    assert again.kwargs == engine.lm.copy(temperature=0.2).kwargs
+
+
+def test_an_engine_that_nobody_closed_leaves_quietly() -> None:
+    program = """
+import sys
+from coda.program.engine import Engine, EngineConfig
+print(Engine(EngineConfig(model="openai/test-model", api_base=sys.argv[1])).lm("6 × 7?")[0])
+"""
+    with LocalEngine("42") as local:
+        ended = subprocess.run(
+            [sys.executable, "-X", "dev", "-W", "ignore::DeprecationWarning", "-c", program, local.api_base],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    assert (ended.stdout, ended.stderr) == ("42\n", "")
 
 
 def test_every_error_of_dspy_is_mapped() -> None:

@@ -63,6 +63,14 @@ def test_levels_of_effort() -> None:
         profile.level("huge")
 
 
+def test_a_level_brings_the_settings_that_suit_it() -> None:
+    family = load_profile("qwen3")
+    assert not family.settings().written_reasoning
+    assert family.at("off").settings().written_reasoning
+    assert family.at("off").level(None).name == "off"
+    assert family.at(None) == family
+
+
 def test_a_users_own(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text('name = "mine"\nthinking = "none"\n[stages]\nquorum = 3\n', "utf-8")
