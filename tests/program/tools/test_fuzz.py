@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import tomllib
 from pathlib import Path
 from typing import get_args
@@ -66,6 +67,7 @@ def test_programs_and_tests_end_in_a_result(
 
 
 @pytest.mark.slow
+@pytest.mark.skipif("CODA_LONG_TESTS" not in os.environ, reason="takes minutes: set CODA_LONG_TESTS=1")
 @settings(max_examples=1500, **COMMON)  # type: ignore[arg-type]
 @given(PROGRAMS, TESTS, ENTRY)
 def test_many_programs_and_tests_end_in_a_result(

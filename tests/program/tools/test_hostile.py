@@ -22,7 +22,7 @@ PROGRAMS = hostile.table(TABLE)
 PROJECT = Path(__file__).resolve().parents[3]
 ORDINARY = 1234
 
-pytestmark = pytest.mark.sandbox
+pytestmark = [pytest.mark.sandbox, pytest.mark.xdist_group("hostile")]
 
 
 @pytest.fixture(scope="module")

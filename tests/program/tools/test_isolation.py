@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import tempfile
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -108,15 +110,21 @@ def test_missing_bubblewrap_is_told_with_its_remedy(monkeypatch: pytest.MonkeyPa
     assert "install the package `bubblewrap`" in ground.why
 
 
+@pytest.fixture
+def broken_bubblewrap() -> Iterator[Path]:
+    """One that any user can execute, and that complains."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        broken = Path(folder) / "bwrap"
+        broken.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
+        broken.chmod(0o755)
+        yield broken
+
+
 def test_bubblewrap_that_fails_is_told_with_its_complaint(
-    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+    monkeypatch: pytest.MonkeyPatch, broken_bubblewrap: Path
 ) -> None:
-    broken = tmp_path_factory.mktemp("bin") / "bwrap"
-    broken.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
-    broken.chmod(0o755)
-    for parent in (broken.parent, broken.parent.parent, broken.parent.parent.parent):
-        parent.chmod(0o755)
-    monkeypatch.setattr(isolation, "BUBBLEWRAP", str(broken))
+    monkeypatch.setattr(isolation, "BUBBLEWRAP", str(broken_bubblewrap))
     isolation.survey.cache_clear()
     ground = isolation.survey()
     isolation.survey.cache_clear()

@@ -17,6 +17,10 @@ from coda.program.tools.sandbox import RunLimits, Sandbox
 
 pytestmark = pytest.mark.sandbox
 
+LONG = [
+    pytest.mark.slow,
+    pytest.mark.skipif("CODA_LONG_TESTS" not in os.environ, reason="takes a minute: set CODA_LONG_TESTS=1"),
+]
 TABLE = Path(__file__).parent / "hostile"
 CONCURRENCY = 8
 
@@ -61,7 +65,7 @@ async def run_many(sandbox: Sandbox, runs: int) -> list[str]:
     return wrong
 
 
-@pytest.mark.parametrize("runs", [200, pytest.param(5000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("runs", [200, pytest.param(5000, marks=LONG)])
 async def test_nothing_piles_up(runs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     sandbox = Sandbox(workers=CONCURRENCY)
