@@ -12,9 +12,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from coda.errors import SandboxError
 from coda.program.tools import cgroups, root
-from coda.program.tools.template import START_SECONDS, Template
+from coda.program.tools.template import START_SECONDS, NotStarted, Template
 from coda.program.types import Isolation
 
 BUBBLEWRAP = "bwrap"
@@ -73,11 +72,11 @@ def survey() -> Ground:
         return _off("bubblewrap is not installed: install the package `bubblewrap` (apt, dnf, pacman or apk).")
     try:
         nested = _abilities(bwrap, nested=True)
-    except SandboxError:
+    except NotStarted:
         try:
             nested = {"namespaces": False} | _abilities(bwrap, nested=False)
-        except SandboxError as error:
-            return _off(_explained(str(error)), bwrap)
+        except NotStarted as error:
+            return _off(_explained(error.complaint), bwrap)
     delegation = cgroups.delegation()
     features = _features(namespaces=nested["namespaces"], filtered=nested["filter"], grouped=delegation.usable)
     missing = [feature for feature in features if not feature.works]
@@ -104,7 +103,7 @@ def _abilities(bwrap: str, *, nested: bool) -> dict[str, bool]:
         template.control.settimeout(START_SECONDS)
         return template.greeting(template.control.recv(4096))
     except OSError as error:
-        raise SandboxError(f"The sandbox cannot be started: {error}.") from error
+        raise NotStarted(str(error)) from error
     finally:
         template.close()
 

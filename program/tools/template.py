@@ -47,6 +47,14 @@ ENVIRONMENT = {
 TEMPORARY_BYTES = 64 << 20
 
 
+class NotStarted(SandboxError):
+    """The sandbox cannot be started; ``complaint`` is what bubblewrap or the template said last."""
+
+    def __init__(self, complaint: str) -> None:
+        super().__init__(f"The sandbox cannot be started: {complaint}. `coda doctor` says what is missing.")
+        self.complaint = complaint
+
+
 class Template:
     """A running template.
 
@@ -95,7 +103,7 @@ class Template:
         """Read the template's first message: what works inside.
 
         Raises:
-            SandboxError: It ended instead.
+            NotStarted: It ended instead.
         """
         if message:
             abilities: dict[str, bool] = json.loads(message)
@@ -104,7 +112,7 @@ class Template:
         self.process.kill()
         _, complaint = self.process.communicate()
         line = (complaint.decode(errors="replace").strip().splitlines() or ["it ended without a word"])[-1]
-        raise SandboxError(f"The sandbox cannot be started: {line}. `coda doctor` says what is missing.")
+        raise NotStarted(line)
 
     async def take(self) -> Space:
         """A place for one program, which the caller closes; with luck one that was prepared before.
