@@ -11,7 +11,7 @@ from coda.errors import EngineError
 from coda.program.engine.replies import Reply
 from coda.program.engine.transport import Exchange, GivenUp
 
-LINGER = 0.5
+LINGER = 2.0
 """Seconds in which a server that was told that nobody waits may still send what it has begun."""
 
 
