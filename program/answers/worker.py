@@ -9,11 +9,13 @@ on stdout. The kernel's alarm ends the process when a comparison takes too long;
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import resource
 import signal
 import sys
+from typing import Any
 
 
 def main() -> None:
@@ -30,9 +32,13 @@ def main() -> None:
     )
     config = [LatexExtractionConfig(normalization_config=normalization)]
 
+    @functools.lru_cache(maxsize=1024)  # references come again with every answer
+    def parsed(text: str) -> Any:
+        return parse(rf"\boxed{{{text}}}", config, parsing_timeout=None)
+
+    # Both libraries' own timeouts use signals and would take the alarm away: they are switched off.
     def same(reference: str, answer: str, mutual: bool) -> bool:
-        # Their own timeouts use signals and would take the alarm away: switched off.
-        gold, target = (parse(rf"\boxed{{{text}}}", config, parsing_timeout=None) for text in (reference, answer))
+        gold, target = parsed(reference), parsed(answer)
         options = {"timeout_seconds": None, "allow_set_relation_comp": True}
         return bool(verify(gold, target, **options) and (not mutual or verify(target, gold, **options)))
 
