@@ -156,9 +156,9 @@ class Template:
         if self.process.poll() is not None:
             self.close()
             return
-        self._kill()
         gone = asyncio.get_running_loop().create_future()
         pidfd = os.pidfd_open(self.process.pid)  # It has not been waited for, so the number is still its own.
+        self._kill()
         asyncio.get_running_loop().add_reader(pidfd, lambda: None if gone.done() else gone.set_result(None))
         try:
             await asyncio.wait([gone], timeout=_CLOSE_SECONDS)
