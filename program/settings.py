@@ -34,6 +34,8 @@ class Limits(BaseModel):
     max_calls: int | None = Field(default=None, ge=1)
     max_tokens: int | None = Field(default=None, ge=1)
     max_seconds: float | None = Field(default=None, gt=0)
+    max_usd: float | None = Field(default=None, gt=0)
+    """Needs the Engine's prices."""
 
 
 class Settings(BaseModel):

@@ -129,9 +129,9 @@ def encode(body: dict[str, Any]) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def worst_case(body: bytes, max_tokens: int) -> int:
-    """The most tokens that a request can take: no token is shorter than a byte."""
-    return len(body) + TEMPLATE_TOKENS + max_tokens
+def most_prompt_tokens(body: bytes) -> int:
+    """The most tokens that a prompt can have: no token is shorter than a byte."""
+    return len(body) + TEMPLATE_TOKENS
 
 
 def digest(address: str, model: str, body: bytes, rollout: int | None) -> str:

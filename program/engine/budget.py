@@ -1,4 +1,4 @@
-"""Budgets: promises about calls, tokens and seconds that no request may break.
+"""Budgets: promises about calls, tokens, seconds and money that no request may break.
 
 Before a request is sent, every budget in force sets aside its worst case: one call, and the most tokens that prompt and
 reply can have. When it ends, what it really cost takes the place of that. Many requests in flight together can
@@ -34,6 +34,8 @@ class Budget:
         self._usage = Usage()
         self._calls_out = 0
         self._tokens_out = 0
+        self._usd = 0.0
+        self._usd_out = 0.0
         self._started = time.monotonic()
         self._expired = False
         self._waiting: list[asyncio.Future[None]] = []
@@ -47,6 +49,12 @@ class Budget:
             return self._usage
 
     @property
+    def usd(self) -> float:
+        """What was spent so far in USD, by Engines whose prices are known."""
+        with self._lock:
+            return self._usd
+
+    @property
     def seconds(self) -> float:
         """Seconds since the budget was made."""
         return time.monotonic() - self._started
@@ -58,27 +66,29 @@ class Budget:
             return None
         return 0.0 if self._expired else self.limits.max_seconds - self.seconds
 
-    def reserve(self, tokens: int) -> None:
-        """Set aside one call and so many tokens.
+    def reserve(self, tokens: int, usd: float = 0.0) -> None:
+        """Set aside one call, so many tokens, and so much money.
 
         Raises:
             BudgetExceeded: The limits do not allow it.
         """
         with self._lock:
-            self._check(tokens, self._tokens_out)
+            self._check(tokens, usd, self._tokens_out, self._usd_out)
             self._calls_out += 1
             self._tokens_out += tokens
+            self._usd_out += usd
 
-    def must_wait(self, tokens: int) -> bool:
+    def must_wait(self, tokens: int, usd: float = 0.0) -> bool:
         """Whether a request of so many tokens fits only once requests in flight have ended, and cost less than feared.
 
         Raises:
             BudgetExceeded: It will not fit then either.
         """
-        limit = self.limits.max_tokens
         with self._lock:
-            self._check(tokens, 0)
-            return limit is not None and self._usage.tokens + self._tokens_out + tokens > limit
+            self._check(tokens, usd, 0, 0.0)
+            return _over(self.limits.max_tokens, self._usage.tokens + self._tokens_out + tokens) or _over(
+                self.limits.max_usd, self._usd + self._usd_out + usd
+            )
 
     async def change(self) -> None:
         """Wait until a request in flight has ended."""
@@ -94,11 +104,19 @@ class Budget:
             self._usage += cost
         self._wake()
 
-    def release(self, tokens: int) -> None:
+    def pay(self, set_aside: float, usd: float) -> None:
+        """Replace so much money of what `reserve` set aside by what was really spent."""
+        with self._lock:
+            self._usd_out -= set_aside
+            self._usd += usd
+        self._wake()
+
+    def release(self, tokens: int, usd: float = 0.0) -> None:
         """Give back what `reserve` set aside: the request was never sent."""
         with self._lock:
             self._calls_out -= 1
             self._tokens_out -= tokens
+            self._usd_out -= usd
         self._wake()
 
     def charge(self, cost: Usage) -> None:
@@ -116,15 +134,20 @@ class Budget:
         self.refused = self.refused or message
         return BudgetExceeded(message)
 
-    def _check(self, tokens: int, set_aside: int) -> None:
+    def _check(self, tokens: int, usd: float, tokens_aside: int, usd_aside: float) -> None:
         limits = self.limits
-        if limits.max_calls is not None and self._usage.calls + self._calls_out + 1 > limits.max_calls:
+        if _over(limits.max_calls, self._usage.calls + self._calls_out + 1):
             self._refuse(f"The budget of {limits.max_calls} calls is used up. Raise --max-calls to go on.")
-        spent = self._usage.tokens + set_aside
-        if limits.max_tokens is not None and spent + tokens > limits.max_tokens:
+        spent = self._usage.tokens + tokens_aside
+        if _over(limits.max_tokens, spent + tokens):
             self._refuse(
                 f"The next request may take {tokens} tokens, and of the budget of {limits.max_tokens} tokens "
                 f"{spent} are spent or set aside. Raise --max-tokens to go on."
+            )
+        if _over(limits.max_usd, self._usd + usd_aside + usd):
+            self._refuse(
+                f"The next request may cost {usd:.4f} USD, and of the budget of {limits.max_usd:g} USD "
+                f"{self._usd + usd_aside:.4f} are spent or set aside. Raise --max-usd to go on."
             )
         if limits.max_seconds is not None and (self._expired or self.seconds >= limits.max_seconds):
             self._refuse(f"The budget of {limits.max_seconds:g} seconds is used up. Raise --max-seconds to go on.")
@@ -140,12 +163,17 @@ class Budget:
                 future.set_result(None)
 
 
+def _over(limit: float | None, value: float) -> bool:
+    return limit is not None and value > limit
+
+
 class Reservation:
     """What several budgets have set aside for one request; made by `reserve_in_all`."""
 
-    def __init__(self, budgets: Sequence[Budget], tokens: int) -> None:
+    def __init__(self, budgets: Sequence[Budget], tokens: int, usd: float) -> None:
         self._budgets = budgets
         self._tokens = tokens
+        self._usd = usd
         self._counted = False
 
     def count_call(self) -> None:
@@ -154,34 +182,36 @@ class Reservation:
             budget.settle(0, Usage(calls=1))
         self._counted = True
 
-    def settle(self, cost: Usage) -> None:
+    def settle(self, cost: Usage, usd: float) -> None:
         """Put in its place what the request cost."""
         if self._counted:
             cost = cost.model_copy(update={"calls": 0})
         for budget in self._budgets:
             budget.settle(self._tokens, cost)
+            if self._usd or usd:
+                budget.pay(self._usd, usd)
 
     def release(self) -> None:
         """Give it back: the request was never sent."""
         for budget in self._budgets:
-            budget.release(self._tokens)
+            budget.release(self._tokens, self._usd)
 
 
-async def reserve_in_all(budgets: Sequence[Budget], tokens: int) -> Reservation:
-    """Set aside one call and so many tokens in all budgets at once, as soon as they allow it.
+async def reserve_in_all(budgets: Sequence[Budget], tokens: int, usd: float = 0.0) -> Reservation:
+    """Set aside one call, so many tokens and so much money in all budgets at once, as soon as they allow it.
 
     Raises:
         BudgetExceeded: One of them never will.
     """
     while True:
         # All are asked before any is waited for: what one refuses need not wait for another.
-        waits = [budget for budget in budgets if budget.must_wait(tokens)]
+        waits = [budget for budget in budgets if budget.must_wait(tokens, usd)]
         if not waits:
             break
         await waits[0].change()
     for budget in budgets:
-        budget.reserve(tokens)
-    return Reservation(budgets, tokens)
+        budget.reserve(tokens, usd)
+    return Reservation(budgets, tokens, usd)
 
 
 _budgets: ContextVar[tuple[Budget, ...]] = ContextVar("coda_budgets", default=())

@@ -9,6 +9,19 @@ from pydantic import BaseModel, ConfigDict, Field
 from coda.program.settings import Limits
 
 
+class Prices(BaseModel):
+    """What a million tokens cost, in USD."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    prompt: float = Field(ge=0)
+    completion: float = Field(ge=0)
+
+    def usd(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """What so many tokens cost."""
+        return (prompt_tokens * self.prompt + completion_tokens * self.completion) / 1e6
+
+
 class EngineConfig(BaseModel):
     """Which model answers, where, and within which limits.
 
@@ -36,6 +49,8 @@ class EngineConfig(BaseModel):
     """Where replies are kept, so that the same request is never paid for twice. ``None`` keeps none."""
     cache_mb: int = Field(default=1024, ge=1)
     """Size of that cache; the replies that were not used for the longest time give way."""
+    prices: Prices | None = None
+    """What its tokens cost; a limit in USD needs them."""
     limits: Limits = Limits()
 
     @property

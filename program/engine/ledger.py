@@ -36,6 +36,8 @@ class Call(Frozen):
     reasoning_tokens: int = 0
     cached_tokens: int = 0
     """Prompt tokens that the server had in its own cache."""
+    usd: float | None = None
+    """What it cost; ``None`` where prices are not known."""
     max_tokens: int | None = None
     """What the reply was allowed."""
     effort: str | None = None

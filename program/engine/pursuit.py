@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from coda.errors import BudgetExceeded, CodaError, EngineError
-from coda.program.engine.ask import Draft, adapt, digest, encode, limit_of, render, worst_case
+from coda.errors import BudgetExceeded, CodaError, EngineError, UsageError
+from coda.program.engine.ask import Draft, adapt, digest, encode, limit_of, most_prompt_tokens, render
 from coda.program.engine.budget import Reservation, budgets_in_force, reserve_in_all
 from coda.program.engine.flight import Flight
 from coda.program.engine.labels import current_labels
@@ -130,7 +130,7 @@ class Pursuit:
         """Send the request once: reserve, wait for a slot, send, settle, record."""
         content = self._content if body == self._body else encode(body)
         limit = limit_of(body)
-        reservation = await reserve_in_all(self.budgets, worst_case(content, limit or self.engine.profile.context))
+        reservation = await self._reserve(content, limit)
         this = Try(draft, number, limit, time.monotonic(), reservation, Exchange())
         try:
             await self.engine.slots.take()
@@ -144,6 +144,18 @@ class Pursuit:
             return await self._exchange(flight, this, request)
         finally:
             self._conclude(server, flight, this)
+
+    async def _reserve(self, content: bytes, limit: int) -> Reservation:
+        """Set aside the request's worst case in all budgets."""
+        prompt, reply = most_prompt_tokens(content), limit or self.engine.profile.context
+        prices = self.engine.config.prices
+        if prices is None and any(budget.limits.max_usd is not None for budget in self.budgets):
+            raise UsageError("A limit in USD needs the Engine's prices: set EngineConfig(prices=…), or --prices.")
+        return await reserve_in_all(self.budgets, prompt + reply, prices.usd(prompt, reply) if prices else 0.0)
+
+    def _usd(self, cost: Usage) -> float:
+        prices = self.engine.config.prices
+        return prices.usd(cost.prompt_tokens, cost.completion_tokens) if prices is not None else 0.0
 
     async def _exchange(self, flight: Flight, this: Try, request: Outgoing) -> Reply:
         """Send, wait, and say how it ended; one that was given up ends here too, whatever has come of it."""
@@ -191,7 +203,7 @@ class Pursuit:
         if this.holds_slot:
             self.engine.slots.give_back()
         if this.exchange.sent:
-            this.reservation.settle(this.cost)
+            this.reservation.settle(this.cost, self._usd(this.cost))
         else:
             this.reservation.release()
         error = this.error
@@ -204,6 +216,7 @@ class Pursuit:
                 fault=error.kind if error is not None else None,
                 status=error.status if error is not None else None,
                 cached_tokens=reply.cached_tokens if reply is not None else 0,
+                usd=self._usd(this.cost) if self.engine.config.prices is not None else None,
                 max_tokens=this.max_tokens or None,
                 effort=this.draft.effort.name or None,
                 seconds=round(time.monotonic() - this.started, 4),

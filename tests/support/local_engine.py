@@ -347,7 +347,7 @@ class _Reader(asyncio.StreamReader):
         super().feed_eof()
         self._wake()
 
-    def set_exception(self, exc: BaseException) -> None:
+    def set_exception(self, exc: Exception) -> None:
         super().set_exception(exc)
         self._wake()
 

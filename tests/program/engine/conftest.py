@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from asking import Connect
 from local_engine import LocalEngine
 
 from coda.program.engine import Engine, EngineConfig, remedies, server
-from coda.program.engine.ask import Ask
 from coda.program.engine.ledger import Ledger
-from coda.program.engine.replies import Reply
-
-Connect = Callable[..., Engine]
 
 
 @pytest.fixture(autouse=True)
@@ -37,14 +33,3 @@ async def connect() -> AsyncIterator[Connect]:
     yield make
     for engine in engines:
         await engine.aclose()
-
-
-async def ask(engine: Engine, prompt: str = "6 × 7?", **options: Any) -> Reply:
-    """Ask once."""
-    return await engine.ask(Ask.of(prompt, None, options))
-
-
-async def arrived(local: LocalEngine, requests: int) -> None:
-    """Wait until the server has so many requests."""
-    while local.requests < requests:  # noqa: ASYNC110 - the server is in another thread
-        await asyncio.sleep(0.005)

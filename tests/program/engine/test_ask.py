@@ -8,7 +8,7 @@ import pydantic
 import pytest
 
 from coda.errors import UsageError
-from coda.program.engine.ask import Ask, Draft, adapt, digest, encode, render, worst_case
+from coda.program.engine.ask import Ask, Draft, adapt, digest, encode, most_prompt_tokens, render
 from coda.program.engine.profiles import load_profile
 from coda.program.engine.server import Habits
 
@@ -111,7 +111,7 @@ def test_every_sample_has_a_seed_of_its_own_the_same_in_every_run() -> None:
     assert len(set(seeds)) == 3
     assert seeds[1] == body(seed=1, rollout_id=1)["seed"]
     assert body(seed=2, rollout_id=1)["seed"] != seeds[1]
-    assert body(seed=1, **{"extra_body": {"seed": 5}})["seed"] == 5
+    assert body(seed=1, extra_body={"seed": 5})["seed"] == 5
 
 
 def test_examples_can_be_left_out() -> None:
@@ -164,9 +164,9 @@ def test_options_that_json_cannot_hold_are_refused(value: Any) -> None:
         encode({"x": value})
 
 
-def test_the_worst_case_is_more_than_any_tokenizer_makes_of_it() -> None:
+def test_the_most_that_a_prompt_can_have_is_more_than_any_tokenizer_makes_of_it() -> None:
     text = "é" * 100
-    assert worst_case(encode({"messages": [{"role": "user", "content": text}]}), 50) > 200 + 50 + 200
+    assert most_prompt_tokens(encode({"messages": [{"role": "user", "content": text}]})) > 200 + 200
 
 
 def test_everything_that_is_sent_and_the_sample_tell_requests_apart() -> None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 import pytest
+from asking import Connect, arrived, ask
 from local_engine import Answer, LocalEngine, hang
 
-from coda.errors import BudgetExceeded
+from coda.errors import BudgetExceeded, UsageError
 from coda.program.engine.budget import Budget, budgets_in_force, spending
+from coda.program.engine.config import Prices
 from coda.program.settings import Limits
 from coda.program.types import Usage
-
-from .conftest import Connect, arrived, ask
 
 
 def test_without_limits_it_is_a_meter() -> None:
@@ -86,6 +87,33 @@ async def test_tokens_are_never_exceeded_and_used_as_far_as_they_go(connect: Con
     assert engine.budget.usage.tokens == 20 * answered == local.prompt_tokens + local.completion_tokens
     assert 15 <= answered < 30  # (800 - 450) / 20 = 17: the last ones' worst case no longer fits
     assert {type(result) for result in results if isinstance(result, BaseException)} == {BudgetExceeded}
+
+
+async def test_money_is_never_exceeded(connect: Connect) -> None:
+    """A reply of 10 + 10 tokens costs 0.05 USD; its worst case, some 450 + 100 tokens, about 0.8."""
+    prices = Prices(prompt=1000, completion=4000)
+    with LocalEngine(Answer("fine", prompt_tokens=10, completion_tokens=10), latency=0.01) as local:
+        engine = connect(local, limits=Limits(max_usd=1.5), prices=prices)
+        results = await asyncio.gather(
+            *(ask(engine, f"{i}", max_tokens=100) for i in range(30)), return_exceptions=True
+        )
+    answered = sum(not isinstance(result, BaseException) for result in results)
+    assert engine.budget.usd == pytest.approx(0.05 * answered)
+    assert 5 <= answered < 30
+    assert engine.budget.refused is not None
+    assert re.fullmatch(
+        r"The next request may cost 0\.\d{4} USD, and of the budget of 1\.5 USD 0\.\d{4} are spent or set aside\. "
+        r"Raise --max-usd to go on\.",
+        engine.budget.refused,
+    )
+
+
+async def test_a_limit_on_money_needs_prices(connect: Connect) -> None:
+    with LocalEngine() as local:
+        engine = connect(local)
+        with spending(Budget(Limits(max_usd=1.0))), pytest.raises(UsageError, match="needs the Engine's prices"):
+            await ask(engine)
+    assert local.requests == 0
 
 
 async def test_every_budget_around_a_request_is_charged_and_can_refuse(connect: Connect) -> None:

@@ -11,14 +11,13 @@ from pathlib import Path
 import diskcache
 import dspy
 import pytest
+from asking import Connect, ask
 from local_engine import Answer, LocalEngine
 
 from coda.errors import UsageError
 from coda.program.engine.cache import ReplyCache
 from coda.program.engine.replies import Reply, capture
 from coda.program.types import Usage
-
-from .conftest import Connect, ask
 
 
 async def test_a_reply_is_paid_for_once(connect: Connect, tmp_path: Path) -> None:

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from asking import Connect, ask
 from local_engine import LocalEngine
 
 from coda.errors import EngineError, UsageError
 from coda.program.engine import Engine, EngineConfig
-
-from .conftest import Connect, ask
 
 
 async def test_all_is_well(connect: Connect) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from asking import Connect, ask
 from local_engine import (
     BAD_GATEWAY,
     CONTEXT_OVERFLOW,
@@ -35,8 +36,6 @@ from coda.errors import EngineError
 from coda.program.engine import remedies, server
 from coda.program.engine.ask import Ask
 from coda.program.engine.replies import capture
-
-from .conftest import Connect, ask
 
 PASSING = {
     "429": RATE_LIMIT,

@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from asking import Connect, arrived, ask, lines
 from local_engine import SERVER_ERROR, LocalEngine, hang
 
 from coda.errors import BudgetExceeded, EngineError
@@ -16,9 +17,6 @@ from coda.program.engine.ledger import Ledger
 from coda.program.engine.replies import capture
 from coda.program.settings import Limits
 from coda.program.types import Usage
-
-from .conftest import Connect, arrived, ask
-from .test_ledger import lines
 
 
 async def test_identical_requests_are_one(connect: Connect) -> None:
@@ -55,7 +53,7 @@ async def test_who_joins_gets_the_reply_and_the_line_under_its_own_labels(connec
                 await ask(engine)
             return len(replies)
 
-        assert await asyncio.gather(solve("a"), solve("b")) == [1, 1]
+        assert list(await asyncio.gather(solve("a"), solve("b"))) == [1, 1]
     written = lines(tmp_path / "calls.jsonl")
     assert {(line["problem"], line["outcome"]) for line in written} == {("a", "ok"), ("b", "joined")}
 

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
+from asking import Connect, ask, lines
 from local_engine import RATE_LIMIT, RESET, SERVER_ERROR, Answer, LocalEngine
 
 from coda.errors import RunError
 from coda.program.engine.labels import labelled
 from coda.program.engine.ledger import Call, Ledger
 from coda.program.types import Usage
-
-from .conftest import Connect, ask
-
-
-def lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
 def call(**details: Any) -> Call:

@@ -15,6 +15,7 @@ from typing import Any
 
 import dspy
 import pytest
+from asking import Connect
 from dspy.lm15 import Message, Request, TextPart
 from dspy.utils import exceptions
 from dspy.utils.callback import BaseCallback
@@ -27,8 +28,6 @@ from coda.program.engine import Engine, EngineConfig
 from coda.program.engine.provider import KINDS
 from coda.program.engine.replies import capture
 from coda.program.settings import Limits
-
-from .conftest import Connect
 
 REPLY = "[[ ## answer ## ]]\n42\n\n[[ ## completed ## ]]"
 
@@ -176,7 +175,7 @@ async def test_dspys_usage_tracker_sees_the_tokens(connect: Connect, predict: ds
 
 
 async def test_callbacks_see_calls_once(connect: Connect, predict: dspy.Predict) -> None:
-    class Seen(BaseCallback):  # type: ignore[misc]
+    class Seen(BaseCallback):
         def __init__(self) -> None:
             self.calls: list[str] = []
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import dspy
 import pytest
+from asking import Connect, ask
 from dspy.utils import exceptions
-from local_engine import CONTEXT_OVERFLOW, RATE_LIMIT, RESET, SERVER_ERROR, UNAUTHORIZED, Answer, LocalEngine
+from local_engine import CONTEXT_OVERFLOW, RATE_LIMIT, RESET, SERVER_ERROR, UNAUTHORIZED, Answer, Fault, LocalEngine
 
 from coda.errors import EngineError, UsageError
 from coda.program.engine.provider import as_engine_error
-
-from .conftest import Connect, ask
 
 REPLY = "<think>6 × 7</think>[[ ## answer ## ]]\n42"
 
@@ -34,8 +33,8 @@ async def test_a_predictor_over_another_provider(connect: Connect) -> None:
 
 
 @pytest.mark.parametrize(("fault", "kind"), [(CONTEXT_OVERFLOW, "context"), (UNAUTHORIZED, "auth")])
-async def test_its_faults_are_ours(connect: Connect, fault: object, kind: str) -> None:
-    with LocalEngine(faults=lambda number, body: fault) as local:  # type: ignore[arg-type, return-value]
+async def test_its_faults_are_ours(connect: Connect, fault: Fault, kind: str) -> None:
+    with LocalEngine(faults=lambda number, body: fault) as local:
         engine = connect(local, model="deepseek/test-model", api_key_env="SOME_KEY")
         with pytest.raises(EngineError) as caught:
             await ask(engine)
@@ -58,7 +57,7 @@ def test_what_the_error_says_is_kept() -> None:
 
 
 def test_an_unknown_error_counts_as_the_nearest_known_one() -> None:
-    class LMQueueFullError(exceptions.LMServerError):  # type: ignore[misc]
+    class LMQueueFullError(exceptions.LMServerError):
         pass
 
     assert as_engine_error(LMQueueFullError("full")).kind == "server"

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from asking import Connect, ask, lines
 from local_engine import (
     BAD_GATEWAY,
     EMPTY,
@@ -33,9 +34,6 @@ from coda.program.engine.labels import labelled
 from coda.program.engine.ledger import Ledger
 from coda.program.engine.replies import Reply
 from coda.program.settings import Limits
-
-from .conftest import Connect, ask
-from .test_ledger import lines
 
 FAULTS = [
     RATE_LIMIT.with_headers(Retry_After="0.01"),
