@@ -10,7 +10,7 @@ from coda.data.survey import examine
 Make = Callable[..., Example]
 STORY = (
     "A long story about {} crates of apples which are carried to the market in the morning, sold there by noon, eaten "
-    "at home in the afternoon by many hungry children, and remembered by all of them in the evening when they go to bed."
+    "at home in the afternoon by many hungry children, and remembered by all of them in the evening before they sleep."
 )
 
 
