@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class EvalOptions(Options):
     """What to measure on."""
 
-    split: Literal["train", "validation", "test"] = "test"
+    split: Literal["train", "validation", "test", "all"] = "test"
     """The part of the benchmark."""
     data_file: Path | None = None
     """A local file in the benchmark's own schema."""
