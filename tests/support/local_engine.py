@@ -84,6 +84,11 @@ def garbage(raw: bytes) -> Fault:
     return Fault("garbage", raw=raw)
 
 
+def noise(raw: bytes) -> Fault:
+    """These bytes are sent in place of HTTP, and the connection is closed."""
+    return Fault("noise", raw=raw)
+
+
 RATE_LIMIT = refusal(429, "Rate limit reached.", type="requests", code="rate_limit_exceeded")
 RATE_LIMIT_1S = RATE_LIMIT.with_headers(Retry_After="1")
 QUOTA = refusal(429, "You exceeded your current quota.", type="insufficient_quota", code="insufficient_quota")
@@ -266,6 +271,9 @@ class LocalEngine:
         if fault is not None and fault.kind == "reset":
             assert answer is not None
             return _reset(writer, self._document(number, body, answer))
+        if fault is not None and fault.kind == "noise":
+            writer.write(fault.raw or b"")
+            return False
         if fault is not None and answer is None:
             return _write(writer, fault.status, fault.raw or {"error": fault.error}, fault.headers)
         assert answer is not None
