@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from coda.data.examples import Example
 from coda.program.answers.choices import named_option
-from coda.program.answers.equivalence import LONGEST
 from coda.program.answers.expressions import is_expression
 from coda.program.answers.extraction import is_name
-from coda.program.answers.numbers import number, tidy
+from coda.program.answers.numbers import LONGEST, number, tidy
 
 
 def why_ungradable(example: Example) -> str:

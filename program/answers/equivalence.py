@@ -10,12 +10,9 @@ from collections.abc import Sequence
 from coda.program.answers.checker import shared_checker
 from coda.program.answers.choices import named_option
 from coda.program.answers.expressions import clean
-from coda.program.answers.numbers import number, same_number, tidy
+from coda.program.answers.numbers import LONGEST, number, same_number, tidy
 from coda.program.concurrency import run_sync
 from coda.program.types import Task
-
-LONGEST = 2000
-"""Characters; longer expressions are compared as texts."""
 
 _WORDS = re.compile(r"[^\W\d_]+(?:[ '’-][^\W\d_]+)*")
 _ARTICLE = re.compile(r"^(?:the|a|an) ")

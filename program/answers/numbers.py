@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 
-_LONGEST = 300
+LONGEST = 2000
+"""Characters; longer answers are left as they are, and compared as texts."""
+
+_LONGEST_NUMBER = 300
 _ROUNDING = Fraction(11, 10_000_000)
 """Decimals are the same when they agree to six places; numbers further apart than this never do."""
 
@@ -26,11 +30,14 @@ _WRAPPERS = (("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]"), ("**", "*
 _SEPARATOR = re.compile(r"(?<=\d)(?:\{,\}|\\[,;!: ]|,\\!)(?=\d{3}(?!\d))")
 _CURRENCY = re.compile(r"(?:\\\$|[$€£¥₹])\s*(?=[-+]?[\d.])")
 _MEMBER = re.compile(r"^[A-Za-z]\s*(?:\\in\b|∈)\s*")
+_SCIENTIFIC = re.compile(r"[-+]?\d+(?:\.\d+)?[eE][-+]?\d{1,2}")
 _TEXT = re.compile(r"\\(?:text|mathrm|textbf|mathbf|textit|mbox)\s*\{([^{}]*)\}")
 _PERCENT = re.compile(r"\s*(?:\\?%|\\text\s*\{\s*%\s*\}|(?:per ?cent|percentage|pct)\b)\s*$", re.IGNORECASE)
 _FRACTION_CALL = re.compile(r"\b(?:Fraction|Rational)\(\s*(-?\d+)\s*,\s*(\d+)\s*\)")
 _MIXED = re.compile(r"([-+]?\d+)(?: |-| and )(\d+) ?/ ?(\d+)")
-_UNITS = re.compile(r"([-+]?[\d.,]*\d|[-+]?\\frac\{\d+\}\{\d+\}|[-+]?\d+/\d+)\s*-?((?:[A-Za-z][A-Za-z./-]*\s*){1,6})")
+_UNITS = re.compile(
+    r"([-+]?[\d.,]*\d|[-+]?\\frac\{\d+\}\{\d+\}|[-+]?\d+/\d+)\s*-?([A-Za-z][A-Za-z./-]*(?:\s+[A-Za-z][A-Za-z./-]*){0,5})\s*"
+)
 _NOT_UNITS = re.compile(r"\b(?:and|or|mod|choose|dozen|half|pi|sqrt|[a-z]+illion|thousand|hundred|i|e|x|y|n)\b")
 _SCALE = {"hundred": 10**2, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 _SCALED = re.compile(r"([-+]?\d[\d,]*(?:\.\d+)?) ?(hundred|thousand|million|billion|trillion)\b(?:\s+[A-Za-z]+){0,3}")
@@ -65,6 +72,8 @@ def tidy(answer: str) -> str:
 
     Typographic and Python notation becomes LaTeX: ``−`` a minus sign, ``**`` a power, ``Fraction(1, 2)`` a fraction.
     """
+    if len(answer) > LONGEST:
+        return answer.strip()
     text = unwrap(answer.translate(_UNICODE))
     text = _MEMBER.sub("", _CURRENCY.sub("", _SEPARATOR.sub("", text)))
     whole = _TEXT.fullmatch(text)
@@ -74,6 +83,7 @@ def tidy(answer: str) -> str:
     text = re.sub(r"(?<![A-Za-z\\])(pi|infinity|sqrt)\b", _as_command, text)
     text = re.sub(r"^([-+])\s+(?=[\d.])", r"\1", text)
     text = re.sub(r"(?<![A-Za-z\\])oo\b", r"\\infty", text)
+    text = _scientific(text)
     text, signs = _PERCENT.subn("", text)
     mixed = _MIXED.fullmatch(text)
     if mixed:
@@ -84,7 +94,7 @@ def tidy(answer: str) -> str:
 
 def unwrap(text: str) -> str:
     """Strip white space, punctuation at the end, and marks of mathematics or emphasis around the whole."""
-    while True:
+    while len(text) <= LONGEST:
         before = text
         text = text.strip().strip("\u200b")
         if text.endswith((".", ",", ";", ":")) and not text.endswith("..") and not text.endswith(r"\,"):
@@ -96,12 +106,13 @@ def unwrap(text: str) -> str:
                     text = inner
                     break
         if text == before:
-            return text
+            break
+    return text.strip()
 
 
 def number(tidied: str) -> Number | None:
     """Read a tidied answer as a plain number; ``None`` where it is none."""
-    if len(tidied) > _LONGEST:
+    if len(tidied) > _LONGEST_NUMBER:
         return None
     percent = tidied.endswith("%")
     text = tidied.rstrip("%\\ ").strip() if percent else tidied
@@ -147,7 +158,7 @@ def _quotient(sign: str, above: str, below: str, percent: bool) -> Number | None
 def _decimal(value: Fraction) -> str:
     """A decimal whose denominator is a power of ten, written out."""
     places = 0
-    while value.denominator != 1 and places < _LONGEST:
+    while value.denominator != 1 and places < _LONGEST_NUMBER:
         value, places = value * 10, places + 1
     digits = str(abs(value.numerator)).rjust(places + 1, "0")
     return f"{'-' if value < 0 else ''}{digits[:-places]}.{digits[-places:]}"
@@ -155,6 +166,11 @@ def _decimal(value: Fraction) -> str:
 
 def _as_command(found: re.Match[str]) -> str:
     return {"pi": r"\pi", "infinity": r"\infty", "sqrt": "sqrt"}[found[1]]
+
+
+def _scientific(text: str) -> str:
+    """``1.5e-05``, as programs print it, as ``0.000015``."""
+    return format(Decimal(text), "f") if _SCIENTIFIC.fullmatch(text) else text
 
 
 def _scaled(text: str) -> str:

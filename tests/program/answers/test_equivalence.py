@@ -24,7 +24,8 @@ from coda.program.answers import aequivalent, equivalent, group, normal
         ("East", r"\text{east}"), ("(A)", r"\text{(A)}"), ("y = 2x+1", "2x + 1"), (r"\$5", "5"), ("€5", "5"),
         ("3.", "3"),
         (r"\begin{pmatrix}1\\2\end{pmatrix}", r"\begin{pmatrix} 1 \\ 2 \end{pmatrix}"), ("1 < x < 2", "(1,2)"),
-        (r"x \in [1,2]", "[1,2]"),
+        (r"x \in [1,2]", "[1,2]"), ("1.5e-05", "0.000015"), ("2e+3", "2000"), ("(-3)", "-3"),
+        ("0.30000000000000004", "0.3"),
     ],
 )  # fmt: skip
 async def test_the_same_in_mathematics(answer: str, reference: str) -> None:
@@ -104,3 +105,17 @@ def test_plain_numbers_have_one_normal_form(answer: str, shown: str) -> None:
 def test_the_normal_form_of_a_choice_is_its_letter() -> None:
     assert normal("the atom", "choice", ("the cell", "the atom")) == "B"
     assert normal("what?", "choice", ("the cell", "the atom")) == "what?"
+
+
+ENDLESS = (
+    *("1" + "a" * 1990 + "!", "1" + " a" * 900 + "!", "1" * 5000, "(" * 1999),
+    *(";" * 300_000, "$" * 300_000, " " * 300_000 + "x"),
+)
+
+
+@pytest.mark.parametrize("answer", ENDLESS, ids=range(len(ENDLESS)))
+async def test_answers_without_end_are_compared_in_time(answer: str) -> None:
+    """A pattern that took time in a power of the length would keep this test for hours."""
+    for task in ("math", "choice", "text", "code"):
+        normal(answer, task)
+        assert await aequivalent(answer, answer + "2", task) is False

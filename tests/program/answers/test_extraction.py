@@ -78,6 +78,8 @@ def test_without_a_box_the_last_stated_answer_wins(text: str, answer: str) -> No
         ("[2, 3]", "[2, 3]"),
         ("x**2 + 1", "x**2 + 1"),
         ("Fraction(3, 4)", "3/4"),
+        ("1.5e-05", "0.000015"),
+        ("The distance is 3e8 metres.", "300000000"),
         ("east", "east"),
         (r"\text{not possible}", r"\text{not possible}"),
     ],
