@@ -78,14 +78,24 @@ class Budget:
             self._tokens_out += tokens
             self._usd_out += usd
 
-    def must_wait(self, tokens: int, usd: float = 0.0) -> bool:
+    def must_wait(self, tokens: int, usd: float = 0.0, *, optional: bool = False) -> bool:
         """Whether a request of so many tokens fits only once requests in flight have ended, and cost less than feared.
+
+        Args:
+            tokens: The most that it can take.
+            usd: The most that it can cost.
+            optional: Whether the work can go on without it; then its refusal is not noted as the budget's end.
 
         Raises:
             BudgetExceeded: It will not fit then either.
         """
         with self._lock:
-            self._check(tokens, usd, 0, 0.0)
+            refused = self.refused
+            try:
+                self._check(tokens, usd, 0, 0.0)
+            except BudgetExceeded:
+                self.refused = refused if optional else self.refused
+                raise
             return _over(self.limits.max_tokens, self._usage.tokens + self._tokens_out + tokens) or _over(
                 self.limits.max_usd, self._usd + self._usd_out + usd
             )
@@ -197,15 +207,23 @@ class Reservation:
             budget.release(self._tokens, self._usd)
 
 
-async def reserve_in_all(budgets: Sequence[Budget], tokens: int, usd: float = 0.0) -> Reservation:
+async def reserve_in_all(
+    budgets: Sequence[Budget], tokens: int, usd: float = 0.0, *, optional: bool = False
+) -> Reservation:
     """Set aside one call, so many tokens and so much money in all budgets at once, as soon as they allow it.
+
+    Args:
+        budgets: The budgets in force.
+        tokens: The most that the request can take.
+        usd: The most that it can cost.
+        optional: Whether the work can go on without it.
 
     Raises:
         BudgetExceeded: One of them never will.
     """
     while True:
         # All are asked before any is waited for: what one refuses need not wait for another.
-        waits = [budget for budget in budgets if budget.must_wait(tokens, usd)]
+        waits = [budget for budget in budgets if budget.must_wait(tokens, usd, optional=optional)]
         if not waits:
             break
         await waits[0].change()

@@ -47,6 +47,7 @@ class HttpTransport:
         self._opening = asyncio.Lock()
         if not config.embedded:
             self._base = _address(config.api_base or os.environ.get("OPENAI_BASE_URL") or OPENAI)
+        self.address = self._base
 
     async def open(self) -> Server:
         """Find the server; the embedded one is started."""

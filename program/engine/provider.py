@@ -54,6 +54,8 @@ class ProviderTransport:
 
     def __init__(self, config: EngineConfig) -> None:
         self.config = config
+        self.address = config.api_base or config.model.partition("/")[0]
+        self._server = server_at(self.address)
         self._lm: Any = None
         if "/" not in config.model:
             raise UsageError(
@@ -63,7 +65,7 @@ class ProviderTransport:
 
     async def open(self) -> Server:
         """The provider; nothing is started."""
-        return server_at(self.config.api_base or self.config.model.partition("/")[0])
+        return self._server
 
     async def check(self) -> None:
         """Make sure that the key's variable is set; nothing else can be known without paying for it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -30,11 +30,12 @@ class Try:
     """One sending of the request, and what came of it."""
 
     draft: Draft
+    request: Outgoing
     number: int
     max_tokens: int
-    started: float
     reservation: Reservation
-    exchange: Exchange
+    exchange: Exchange = field(default_factory=Exchange)
+    started: float = 0.0
     outcome: CallOutcome = "cancelled"
     holds_slot: bool = True
     error: EngineError | None = None
@@ -66,7 +67,7 @@ class Pursuit:
         self.budgets = (engine.budget, *budgets_in_force())
         self._body = render(draft, engine.profile, engine.config.seed)
         self._content = encode(self._body)
-        self.key = digest(engine.config.api_base or "", engine.config.model, self._content, draft.ask.rollout)
+        self.key = digest(engine.transport.address, engine.config.model, self._content, draft.ask.rollout)
 
     async def run(self, flight: Flight) -> Reply:
         """Send requests until there is a reply that will do, or no remedy is left.
@@ -84,7 +85,8 @@ class Pursuit:
             body = adapt(self._body if draft is self.draft else self._render(draft), habits, draft)
             pause = 0.0
             try:
-                reply = await self._try(flight, server, draft, body, number)
+                this = await self._prepare(draft, body, number, optional=best is not None)
+                reply = await self._try(flight, server, this)
             except EngineError as error:
                 if best is not None:
                     return best
@@ -126,44 +128,51 @@ class Pursuit:
     def _render(self, draft: Draft) -> dict[str, Any]:
         return render(draft, self.engine.profile, self.engine.config.seed)
 
-    async def _try(self, flight: Flight, server: Server, draft: Draft, body: dict[str, Any], number: int) -> Reply:
-        """Send the request once: reserve, wait for a slot, send, settle, record."""
+    async def _prepare(self, draft: Draft, body: dict[str, Any], number: int, *, optional: bool) -> Try:
+        """Set aside the request's worst case in all budgets.
+
+        Args:
+            draft: What to send.
+            body: The same, as the server takes it.
+            number: How many requests went before.
+            optional: Whether there is a reply already: then a budget that has no room for a better one has not ended.
+        """
         content = self._content if body == self._body else encode(body)
         limit = limit_of(body)
-        reservation = await self._reserve(content, limit)
-        this = Try(draft, number, limit, time.monotonic(), reservation, Exchange())
-        try:
-            await self.engine.slots.take()
-        except BaseException:
-            reservation.release()
-            raise
-        try:
-            await server.wait()
-            this.started = time.monotonic()
-            request = Outgoing(body, content, draft.effort.thinking_tokens > 0)
-            return await self._exchange(flight, this, request)
-        finally:
-            self._conclude(server, flight, this)
-
-    async def _reserve(self, content: bytes, limit: int) -> Reservation:
-        """Set aside the request's worst case in all budgets."""
         prompt, reply = most_prompt_tokens(content), limit or self.engine.profile.context
         prices = self.engine.config.prices
         if prices is None and any(budget.limits.max_usd is not None for budget in self.budgets):
             raise UsageError("A limit in USD needs the Engine's prices: set EngineConfig(prices=…), or --prices.")
-        return await reserve_in_all(self.budgets, prompt + reply, prices.usd(prompt, reply) if prices else 0.0)
+        usd = prices.usd(prompt, reply) if prices is not None else 0.0
+        reservation = await reserve_in_all(self.budgets, prompt + reply, usd, optional=optional)
+        request = Outgoing(body, content, draft.effort.thinking_tokens > 0)
+        return Try(draft, request, number, limit, reservation)
+
+    async def _try(self, flight: Flight, server: Server, this: Try) -> Reply:
+        """Send the request once: wait for a slot, send, settle, record."""
+        try:
+            await self.engine.slots.take()
+        except BaseException:
+            this.reservation.release()
+            raise
+        try:
+            await server.wait()
+            return await self._exchange(flight, this)
+        finally:
+            self._conclude(server, this)
 
     def _usd(self, cost: Usage) -> float:
         prices = self.engine.config.prices
         return prices.usd(cost.prompt_tokens, cost.completion_tokens) if prices is not None else 0.0
 
-    async def _exchange(self, flight: Flight, this: Try, request: Outgoing) -> Reply:
+    async def _exchange(self, flight: Flight, this: Try) -> Reply:
         """Send, wait, and say how it ended; one that was given up ends here too, whatever has come of it."""
+        this.started = time.monotonic()
         timeout = self.engine.config.timeout
         timer = asyncio.get_running_loop().call_later(timeout, flight.cut_off, "timeout")
         flight.exchange, flight.on_give_up = this.exchange, partial(self._given_up, this)
         try:
-            this.reply = await self.engine.transport.send(request, this.exchange, self.engine.profile)
+            this.reply = await self.engine.transport.send(this.request, this.exchange, self.engine.profile)
             this.outcome = "truncated" if this.reply.finish == "length" else "ok"
         except asyncio.CancelledError:
             if this.exchange.given_up != "timeout" or flight.given_up is not None:
@@ -198,7 +207,7 @@ class Pursuit:
         this.holds_slot = False
         self.engine.slots.give_back()
 
-    def _conclude(self, server: Server, flight: Flight, this: Try) -> None:
+    def _conclude(self, server: Server, this: Try) -> None:
         """Settle with the budgets, write the line, and note how the server does."""
         if this.holds_slot:
             self.engine.slots.give_back()

@@ -69,7 +69,13 @@ class Outgoing:
 
 
 class Transport(Protocol):
-    """A way to a model. `Engine` calls `open` before anything else; all of it runs on the background loop."""
+    """A way to a model. `Engine` calls `open` before anything else; all of it runs on the background loop.
+
+    Attributes:
+        address: What tells its server from others; empty for the embedded one, whose port changes.
+    """
+
+    address: str
 
     async def open(self) -> Server:
         """Find the server, or start it."""

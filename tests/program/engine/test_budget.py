@@ -89,6 +89,17 @@ async def test_tokens_are_never_exceeded_and_used_as_far_as_they_go(connect: Con
     assert {type(result) for result in results if isinstance(result, BaseException)} == {BudgetExceeded}
 
 
+async def test_a_better_reply_that_does_not_fit_is_not_the_budgets_end(connect: Connect) -> None:
+    with LocalEngine(" ".join(map(str, range(150)))) as local:
+        engine = connect(local, limits=Limits(max_calls=1))
+        assert (await ask(engine, max_tokens=100)).finish == "length"
+        assert engine.budget.refused is None
+        with pytest.raises(BudgetExceeded):
+            await ask(engine, "next")
+        assert engine.budget.refused is not None
+    assert local.requests == 1
+
+
 async def test_money_is_never_exceeded(connect: Connect) -> None:
     """A reply of 10 + 10 tokens costs 0.05 USD; its worst case, some 450 + 100 tokens, about 0.8."""
     prices = Prices(prompt=1000, completion=4000)
