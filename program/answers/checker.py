@@ -95,8 +95,12 @@ class Checker:
             self._verdicts.popitem(last=False)
         return verdict
 
-    def close(self) -> None:
+    async def aclose(self) -> None:
         """End the processes; they start again when they are needed."""
+        await on_background_loop(self._close())
+
+    def close(self) -> None:
+        """`aclose`, for callers that are not async."""
         if self._idle:
             run_sync(self._close())
 

@@ -20,6 +20,7 @@ from coda.optimize.recorded import read_recorded
 from coda.optimize.verify import averify
 from coda.program.answers import aequivalent, extract
 from coda.program.answers.checker import Checker
+from coda.program.concurrency import run_sync
 
 SHARED = Path(os.environ.get("CODA_SHARED_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
 HANGS = "10^{10^{10^{10}}}"
@@ -47,7 +48,7 @@ async def through_workers(n: int, at_once: int, question: Callable[[int], tuple[
         figures = await rate(n, at_once, lambda number: checker.same(*question(number)))
         return {**figures, "processes": checker.started}
     finally:
-        checker.close()
+        await checker.aclose()
 
 
 async def beside_a_hang(n: int, at_once: int) -> dict[str, object]:
@@ -61,7 +62,7 @@ async def beside_a_hang(n: int, at_once: int) -> dict[str, object]:
         await hanging
         return {**figures, "the one that hangs, seconds": round(time.perf_counter() - started, 2)}
     finally:
-        checker.close()
+        await checker.aclose()
 
 
 def whole(number: int) -> tuple[str, str]:
@@ -112,4 +113,4 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    run_sync(main())  # on the loop that the pipeline uses
