@@ -28,7 +28,7 @@ class QuickstartConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    effort: CompileConfig = CompileConfig(probe=4, candidates=6, demos=8, validation=32)
+    effort: CompileConfig = CompileConfig(probe=4, candidates=8, zero_shot=False, demos=8, validation=32)
     limit: int = 64
     """Test problems."""
 

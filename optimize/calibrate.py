@@ -37,6 +37,10 @@ class Count:
         """The posterior mean under a uniform prior."""
         return (self.successes + 1) / (self.trials + 2)
 
+    def __add__(self, other: Count) -> Count:
+        """Both together."""
+        return Count(self.successes + other.successes, self.trials + other.trials, self.readable + other.readable)
+
 
 Cell = tuple[AdapterStyle, Mode]
 
@@ -48,20 +52,28 @@ def settings_for(base: Settings, cell: Cell) -> Settings:
     return base.model_copy(update={"adapter": style, **alone})
 
 
+def best_style(grid: Mapping[Cell, Count]) -> AdapterStyle:
+    """The style whose best mode succeeded most often.
+
+    Ties go to the style with more readable replies, then to the order of the grid, whose first style is the profile's.
+    """
+    styles = list(dict.fromkeys(style for style, _ in grid))
+    return max(styles, key=lambda style: (*_merit(grid, style), -styles.index(style)))
+
+
 def choose(base: Settings, grid: Mapping[Cell, Count]) -> Settings:
     """The settings that the counts speak for.
 
-    The style is the one whose best mode succeeded most often; ties go to more readable replies, then to the order of
-    the grid, whose first style is the profile's. Modes are tried in the order of their success; one that has almost no
-    chance of being the better one (`HOPELESS`) is not tried at all. As many paths as a plan may have are followed.
+    Modes are tried in the order of their success, and the profile's order among equals; one that has almost no chance
+    of being the better one (`HOPELESS`) is not tried at all. As many paths as a plan may have are followed.
     """
-    styles = list(dict.fromkeys(style for style, _ in grid))
-    best_style = max(styles, key=lambda style: (*_merit(grid, style), -styles.index(style)))
-    modes = {mode: count for (style, mode), count in grid.items() if style == best_style}
-    order = sorted(modes, key=lambda mode: -modes[mode].mean)
+    style = best_style(grid)
+    modes = {mode: count for (each, mode), count in grid.items() if each == style}
+    preferred = [*dict.fromkeys(base.paths), *modes]
+    order = sorted(modes, key=lambda mode: (-modes[mode].mean, preferred.index(mode)))
     kept = [mode for mode in order if mode == order[0] or chance_better(modes[mode], modes[order[0]]) >= HOPELESS]
     paths = tuple(kept[i % len(kept)] for i in range(max(len(base.paths), base.max_paths)))
-    return base.model_copy(update={"adapter": best_style, "paths": paths})
+    return base.model_copy(update={"adapter": style, "paths": paths})
 
 
 def chance_better(a: Count, b: Count, *, draws: int = 20_000) -> float:
@@ -80,6 +92,7 @@ def cells(base: Settings, modes: Sequence[Mode]) -> list[Cell]:
     return [(style, mode) for style in styles for mode in modes]
 
 
-def _merit(grid: Mapping[Cell, Count], style: AdapterStyle) -> tuple[float, int]:
+def _merit(grid: Mapping[Cell, Count], style: AdapterStyle) -> tuple[float, float]:
     mine = [count for (each, _), count in grid.items() if each == style]
-    return max(count.mean for count in mine), sum(count.readable for count in mine)
+    readable = sum(count.readable for count in mine) / max(1, sum(count.trials for count in mine))
+    return max(count.mean for count in mine), readable

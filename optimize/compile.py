@@ -20,10 +20,11 @@ from typing import Protocol
 import dspy
 from pydantic import BaseModel, ConfigDict, Field
 
-from coda.data.benchmarks import Benchmark
+from coda.data.benchmarks import Benchmark, Example
+from coda.data.examples import digest_of
 from coda.errors import BudgetExceeded
-from coda.optimize.calibrate import Cell, Count, cells, choose, settings_for
-from coda.optimize.demos import labelled, with_demos
+from coda.optimize.calibrate import Cell, Count, best_style, cells, choose, settings_for
+from coda.optimize.demos import Demos, labelled, with_demos
 from coda.optimize.evaluate import EvaluationConfig, evaluate
 from coda.optimize.observers import Observer
 from coda.optimize.records import read_results
@@ -44,6 +45,8 @@ class CompileConfig(BaseModel):
     """Training problems for each cell of the calibration grid."""
     candidates: int = Field(default=6, ge=1)
     """Sets of demos to try."""
+    zero_shot: bool = True
+    """Measure the calibrated program without any demos too."""
     demos: int = Field(default=8, ge=1, le=64)
     """Demos for each predictor."""
     train: int = Field(default=60, ge=1)
@@ -175,29 +178,42 @@ class Compiler:
         )
 
     def _probe(self) -> dict[Cell, Count]:
-        """Count successes for each adapter style and mode, with labelled demos where the benchmark has some."""
+        """Count successes for each adapter style and mode, with labelled demos where the benchmark has some.
+
+        A few problems tell the styles apart. The modes of the best style then get three times as many more, since the
+        order of the paths hangs on them.
+        """
         demos = labelled(self._train().examples, self.config.demos, self.config.seed)
         shown = {str(demo.problem) for each in demos.values() for demo in each}
-        unseen = [each for each in self._train().examples if each.problem.text.strip() not in shown]
-        probed = self.splits.train.model_copy(update={"examples": tuple(unseen[: self.config.probe])})
-        grid = {}
-        modes = self.program.modes(probed.examples[0].problem)
-        for style, mode in cells(self.program.settings, modes):
-            settings = settings_for(self.program.settings, (style, mode))
-            program = with_demos(self.program.with_settings(settings), demos)
-            name = f"probe-{style}-{mode}"
-            summary = self._measure(name, program, probed, None)
-            if summary.stopped is not None:
-                break
-            readable = sum(
-                attempt.finish == "ok" for record in read_results(self.run_dir / name) for attempt in record.attempts
-            )
-            grid[style, mode] = Count(round(summary.accuracy * summary.n), summary.n, readable)
+        unseen = tuple(each for each in self._train().examples if each.problem.text.strip() not in shown)
+        few, more = unseen[: self.config.probe], unseen[self.config.probe : 4 * self.config.probe]
+        modes = self.program.modes(few[0].problem)
+        grid: dict[Cell, Count] = {}
+        for cell in cells(self.program.settings, modes):
+            if (found := self._count(f"probe-{'-'.join(cell)}", cell, demos, few)) is None:
+                return grid
+            grid[cell] = found
+        for cell in [(best_style(grid), mode) for mode in modes] if more else []:
+            if (found := self._count(f"probe-more-{'-'.join(cell)}", cell, demos, more)) is None:
+                return grid
+            grid[cell] += found
         return grid
+
+    def _count(self, name: str, cell: Cell, demos: Demos, examples: tuple[Example, ...]) -> Count | None:
+        """Count one cell's successes; ``None`` where the budget ended before all problems were asked."""
+        program = with_demos(self.program.with_settings(settings_for(self.program.settings, cell)), demos)
+        probed = self.splits.train.model_copy(update={"examples": examples, "digest": digest_of(examples)})
+        summary = self._measure(name, program, probed, None)
+        if summary.stopped is not None:
+            return None
+        records = read_results(self.run_dir / name)
+        readable = sum(attempt.finish == "ok" for record in records for attempt in record.attempts)
+        return Count(round(summary.accuracy * summary.n), summary.n, readable)
 
     def _search(self, program: Coda) -> Iterator[Measured | None]:
         """Measure the calibrated program with each candidate's demos."""
-        yield self._on_validation("calibrated", program)
+        if self.config.zero_shot:
+            yield self._on_validation("calibrated", program)
         for candidate in self._candidates(program):
             yield self._on_validation(candidate.name, with_demos(program, candidate.demos))
 
@@ -236,7 +252,7 @@ class Compiler:
         )
 
     def _stopped(self, search: Budget, measured: list[Measured]) -> str | None:
-        expected = self.config.candidates + 2
+        expected = self.config.candidates + 1 + self.config.zero_shot
         if len(measured) == expected:
             return None
         return (

@@ -34,6 +34,15 @@ def test_a_mode_that_may_be_as_good_is_tried_second() -> None:
     assert chosen.paths == ("code", "reason", "code", "reason")
 
 
+def test_modes_that_never_worked_keep_the_profile_s_order() -> None:
+    base = BASE.model_copy(update={"paths": ("code", "reason")})
+    assert choose(base, grid(plain_reason=(0, 6), plain_code=(0, 6))).paths == ("code", "reason", "code", "reason")
+
+
+def test_counts_add_up() -> None:
+    assert Count(1, 4, 3) + Count(5, 12, 12) == Count(6, 16, 15)
+
+
 def test_among_equal_styles_the_more_readable_one_wins_and_then_the_profile_s() -> None:
     assert choose(BASE, grid(fields_code=(4, 3), json_code=(4, 6))).adapter == "json"
     assert choose(BASE, grid(fields_code=(4, 6), json_code=(4, 6))).adapter == "fields"
