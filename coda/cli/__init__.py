@@ -19,6 +19,7 @@ data = App(name="data", help="The benchmarks: list them, look at problems, check
 app.command("coda.cli.quickstart:quickstart", name="quickstart", help="Run the main job on the embedded Engine.")
 app.command("coda.cli.solve:solve", name="solve", help="Solve one problem and watch the stages.")
 app.command("coda.cli.evaluate:evaluate", name="eval", help="Measure a pipeline on a benchmark.")
+app.command("coda.cli.verify:verify", name="verify", help="Grade recorded answers, and try ways to choose among them.")
 app.command("coda.cli.compare:compare", name="compare", help="Compare runs problem by problem: better, or luck?")
 app.command("coda.cli.compile:compile_", name="compile", help="Compile a pipeline for a model and a benchmark.")
 app.command("coda.cli.export:export", name="export", help="Write a compiled pipeline's prompts for use anywhere.")

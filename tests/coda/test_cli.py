@@ -232,3 +232,37 @@ def test_a_model_that_the_server_does_not_have_is_named_with_those_it_has(call: 
     assert status == 2
     assert "other" in err
     assert "test-model" in err
+
+
+def test_verify_grades_recorded_answers_without_an_engine(call: Any, tmp_path: Path) -> None:
+    samples = [{"text": "It is 4.", "correct": True}, {"text": "Answer: 5", "correct": False}, {"text": "2+2 = 4"}]
+    row = {"problem": "What is 2 + 2?", "answer": "4", "samples": samples}
+    (tmp_path / "samples.jsonl").write_text(json.dumps(row))
+    status, out, _ = call("verify", "samples.jsonl", "--json")
+    found = json.loads(out)
+    assert status == 0
+    assert (found["n"], found["samples"], found["labelled"]) == (1, 3, 2)
+    assert found["pass_at_1"] == pytest.approx(2 / 3)
+    assert (found["majority"], found["oracle"], found["label_agreement"]) == (1.0, 1.0, 1.0)
+
+
+def test_verify_says_which_row_is_malformed(call: Any, tmp_path: Path) -> None:
+    (tmp_path / "samples.jsonl").write_text('{"problem": "2+2?", "answer": "4", "samples": "none"}\n')
+    status, _, err = call("verify", "samples.jsonl")
+    assert status == 2
+    assert "samples.jsonl" in err
+
+
+def test_compare_tells_two_runs_apart_problem_by_problem(call: Any, tmp_path: Path) -> None:
+    file = sums(tmp_path / "sums.jsonl", 40)
+    with LocalEngine(answered) as server:
+        common = ("eval", str(file), *on(server), "--set", "plan=false", "--set", "adapter=plain")
+        call(*common, "--run-dir", "right")
+        server.script = "I do not know."
+        call(*common, "--run-dir", "wrong", "--seed", "1")
+    status, out, _ = call("compare", "wrong", "right", "--json")
+    [found] = json.loads(out)
+    assert status == 0
+    assert found["paired"]["difference"]["mean"] == 1.0
+    assert found["paired"]["lost"] == 0
+    assert len(found["gained"]) == found["n"]
