@@ -32,6 +32,7 @@ app.command(data)
 engine.command("coda.cli.engine:pull", name="pull", help="Fetch the embedded Engine's weights (98 MB).")
 engine.command("coda.cli.engine:list_", name="list", help="List the weights that are here.")
 engine.command("coda.cli.engine:serve", name="serve", help="Serve the embedded Engine over the OpenAI protocol.")
+engine.command("coda.cli.engine:check", name="check", help="Ask a server what it supports, and propose a profile.")
 engine.command("coda.cli.engine:profile", name="profile", help="Print the profile of a model.")
 
 data.command("coda.cli.data:list_", name="list", help="List the benchmarks.")

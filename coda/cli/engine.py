@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from coda.cli.console import emit_json, err, note, out
-from coda.cli.options import Json
+from coda.cli.options import EngineOptions, Json
 
 
 def pull(*, source: Path | None = None) -> int:
@@ -75,4 +75,25 @@ def profile(name: str) -> int:
 
     named = name in own_profiles() or name.endswith(".toml")
     emit_json(load_profile(name) if named else profile_for(name))
+    return 0
+
+
+def check(*, engine: EngineOptions | None = None, json: Json = False) -> int:
+    """Ask a server what it supports, with about fifteen small requests, and propose a profile.
+
+    Args:
+        engine: The Engine.
+        json: Print the findings as one JSON document in place of the profile.
+    """
+    from coda.program.concurrency import run_sync
+    from coda.program.engine.probe import probe
+
+    found = run_sync(probe((engine or EngineOptions()).config()))
+    if json:
+        emit_json(found)
+        return 0
+    for name, value in found.model_dump(mode="json", exclude={"usage"}).items():
+        note(f"{name.replace('_', ' ')}: {', '.join(map(str, value)) if isinstance(value, list) else value}")
+    note(f"It took {found.usage.calls} requests. A profile to start from:")
+    out.print(found.as_toml(), markup=False)
     return 0

@@ -14,7 +14,7 @@ from coda.program.settings import Limits, Settings
 if TYPE_CHECKING:
     from coda.experiments.tracking import Tracker
     from coda.program.conductor import Coda
-    from coda.program.engine import Engine
+    from coda.program.engine import Engine, EngineConfig
     from coda.program.tools.sandbox import Sandbox
 
 
@@ -51,17 +51,11 @@ class EngineOptions(Options):
     cache_dir: Path | None = None
     """Keep replies here and never pay for the same request twice; off by default."""
 
-    def open(self, calls: Path | None = None, *, cache_dir: Path | None = None) -> Engine:
-        """Make the Engine and check that it can be reached.
+    def config(self, *, cache_dir: Path | None = None) -> EngineConfig:
+        """What the Engine is made from; ``cache_dir`` is where replies are kept if the user has not named a folder."""
+        from coda.program.engine import EngineConfig
 
-        Args:
-            calls: The file of its ledger.
-            cache_dir: Where replies are kept if the user has not named a folder.
-        """
-        from coda.program.engine import Engine, EngineConfig
-        from coda.program.engine.ledger import Ledger
-
-        config = EngineConfig(
+        return EngineConfig(
             model=self.model,
             api_base=self.api_base,
             api_key_env=self.api_key_env,
@@ -72,7 +66,18 @@ class EngineOptions(Options):
             cache_dir=self.cache_dir or cache_dir,
             limits=Limits(max_calls=self.max_calls, max_tokens=self.max_tokens, max_seconds=self.max_seconds),
         )
-        engine = Engine(config, ledger=Ledger(calls))
+
+    def open(self, calls: Path | None = None, *, cache_dir: Path | None = None) -> Engine:
+        """Make the Engine and check that it can be reached.
+
+        Args:
+            calls: The file of its ledger.
+            cache_dir: Where replies are kept if the user has not named a folder.
+        """
+        from coda.program.engine import Engine
+        from coda.program.engine.ledger import Ledger
+
+        engine = Engine(self.config(cache_dir=cache_dir), ledger=Ledger(calls))
         engine.check()
         return engine
 

@@ -266,3 +266,17 @@ def test_compare_tells_two_runs_apart_problem_by_problem(call: Any, tmp_path: Pa
     assert found["paired"]["difference"]["mean"] == 1.0
     assert found["paired"]["lost"] == 0
     assert len(found["gained"]) == found["n"]
+
+
+def test_engine_check_reports_what_a_server_supports_and_proposes_a_profile(call: Any, tmp_path: Path) -> None:
+    with LocalEngine("42", unknown=["logprobs"]) as server:
+        status, out, err = call("engine", "check", *on(server))
+        assert 0 < server.requests <= 20
+    assert status == 0
+    assert 'name = "test-model"' in out
+    assert "logprobs" in err
+
+
+def test_engine_profile_prints_the_one_that_a_model_gets(call: Any) -> None:
+    status, out, _ = call("engine", "profile", "Qwen/Qwen3-32B")
+    assert (status, json.loads(out)["name"]) == (0, "qwen3")
