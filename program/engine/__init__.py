@@ -5,12 +5,12 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from coda.program.engine.config import EngineConfig
+from coda.program.engine.config import EngineConfig, Prices
 
 if TYPE_CHECKING:
     from coda.program.engine.engine import Engine
 
-__all__ = ["Engine", "EngineConfig"]
+__all__ = ["Engine", "EngineConfig", "Prices"]
 
 
 def __getattr__(name: str) -> Any:
