@@ -28,8 +28,8 @@ class QuickstartConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    effort: CompileConfig = CompileConfig(probe=4, candidates=8, zero_shot=False, demos=8, validation=32)
-    limit: int = 64
+    effort: CompileConfig = CompileConfig(probe=3, candidates=4, zero_shot=False, demos=16, validation=24)
+    limit: int = 60
     """Test problems."""
 
 
