@@ -28,7 +28,7 @@ class QuickstartConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    effort: CompileConfig = CompileConfig(probe=2, candidates=3, zero_shot=False, demos=16, validation=24)
+    effort: CompileConfig = CompileConfig(probe=2, candidates=3, zero_shot=False, demos=16, train=36, validation=24)
     limit: int = 60
     """Test problems."""
 
