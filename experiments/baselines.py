@@ -26,8 +26,8 @@ from coda.program.types import Problem, Solution
 BaselineName = Literal["single", "self-consistency", "best-of-n"]
 
 _VERIFIERS: dict[BaselineName, Strategy] = {
-    "single": "majority",
-    "self-consistency": "majority",
+    "single": "vote",
+    "self-consistency": "vote",
     "best-of-n": "compare",
 }
 
@@ -86,12 +86,16 @@ def sampling(settings: Settings, samples: int, verifier: Strategy) -> Settings:
         {
             **settings.model_dump(),
             "plan": False,
+            "completions": 1,
+            "max_rounds": 1,
+            "tasks": {},
             "paths": ("reason",) * samples,
             "max_paths": samples,
             "quorum": samples,
             "max_refinements": 0,
             "reflect": False,
             "verifier": verifier,
+            "written_tests": False,
         },
         where=f"A baseline of {samples} samples",
     )

@@ -48,7 +48,7 @@ Cell = tuple[AdapterStyle, Mode]
 def settings_for(base: Settings, cell: Cell) -> Settings:
     """Settings under which the program does one thing alone: follow a single path in the cell's mode and style."""
     style, mode = cell
-    alone = {"plan": False, "paths": (mode,), "quorum": 1, "reflect": False, "max_refinements": 0}
+    alone = {"plan": False, "paths": (mode,), "quorum": 1, "reflect": False, "max_refinements": 0, "max_rounds": 1}
     return base.model_copy(update={"adapter": style, **alone})
 
 

@@ -8,7 +8,7 @@ import dspy
 
 from coda.errors import UsageError
 from coda.program.adapters import adapter_for
-from coda.program.concurrency import on_background_loop, run_sync
+from coda.program.concurrency import gather_ordered, on_background_loop, run_sync
 from coda.program.engine import Engine
 from coda.program.engine.budget import Budget, spending
 from coda.program.engine.labels import labelled
@@ -17,10 +17,13 @@ from coda.program.executor import Executor
 from coda.program.planner import Planner
 from coda.program.reflector import Reflector
 from coda.program.settings import Settings
-from coda.program.stage import noting_troubles
+from coda.program.stage import noting_troubles, passing
+from coda.program.story import Pass, Story
 from coda.program.tools.sandbox import Sandbox, shared_sandbox
-from coda.program.types import Attempt, Mode, Plan, Problem, Solution, Verdict
+from coda.program.types import Mode, Plan, Problem, Solution, Verdict
 from coda.program.verifier import Verifier
+
+OTHER_WORDS = "The same problem in other words:"
 
 
 class Coda(dspy.Module):
@@ -30,6 +33,7 @@ class Coda(dspy.Module):
         settings: How to work; by default what suits the Engine's profile, else ``Settings()``.
         engine: The Engine that `solve` and `asolve` use. Called as a DSPy module, the program uses DSPy's current LM,
             as optimizers expect.
+        verifier_engine: Another Engine for the verifier; by default it is the same.
         sandbox: Where programs run; by default the process's own.
 
     Example:
@@ -39,7 +43,12 @@ class Coda(dspy.Module):
     """
 
     def __init__(
-        self, settings: Settings | None = None, *, engine: Engine | None = None, sandbox: Sandbox | None = None
+        self,
+        settings: Settings | None = None,
+        *,
+        engine: Engine | None = None,
+        verifier_engine: Engine | None = None,
+        sandbox: Sandbox | None = None,
     ) -> None:
         super().__init__()
         self.settings = settings or (engine.profile.settings() if engine is not None else Settings())
@@ -48,7 +57,7 @@ class Coda(dspy.Module):
         self.planner = Planner(self.settings)
         self.executor = Executor(self.settings, self.sandbox)
         self.reflector = Reflector(self.settings, self.sandbox)
-        self.verifier = Verifier(self.settings)
+        self.verifier = Verifier(self.settings, self.sandbox, verifier_engine)
 
     @property
     def own_engine(self) -> Engine:
@@ -63,7 +72,7 @@ class Coda(dspy.Module):
 
     def with_settings(self, settings: Settings) -> Coda:
         """A program with other settings, and this one's Engine, sandbox, instructions and demos."""
-        other = Coda(settings, engine=self.engine, sandbox=self.sandbox)
+        other = Coda(settings, engine=self.engine, verifier_engine=self.verifier.engine, sandbox=self.sandbox)
         mine = dict(self.named_predictors())
         for name, predictor in other.named_predictors():
             predictor.demos = list(mine[name].demos)
@@ -75,21 +84,57 @@ class Coda(dspy.Module):
         """The ways in which this problem can be worked on here; without a sandbox, in words alone."""
         if problem.task == "code":
             return ("code",)
-        return ("reason", "code") if self.sandbox.available else ("reason",)
+        return ("reason", "code", "decompose") if self.sandbox.available else ("reason", "decompose")
 
-    async def _conduct(self, problem: Problem) -> tuple[Plan, tuple[Attempt, ...], bool, Verdict]:
-        plan = await self.planner.acall(problem, self.modes(problem))
-        emit("plan", problem, plan)
-        attempts = await self.executor.acall(problem, plan.paths, self.verifier.agreed)
-        agreed = await self.verifier.agreed(problem, attempts)
-        if not agreed and self.settings.reflect:
-            consolidated = await self.reflector.acall(problem, attempts)
-            if consolidated is not None:
-                emit("reflection", problem, consolidated)
-                attempts += (consolidated,)
-        verdict = await self.verifier.acall(problem, attempts)
-        emit("verdict", problem, verdict)
-        return plan, attempts, agreed, verdict
+    async def _conduct(self, problem: Problem, story: Story) -> Verdict:
+        """Go round by round, until the verifier is convinced or nothing more may be spent."""
+        settings, text = self.settings.at(problem.task), problem
+        while True:
+            story.begin()
+            first = (story.rounds - 1) * settings.completions
+            for done in await gather_ordered(self._pass(text, story, first + i) for i in range(settings.completions)):
+                story.add(done)
+            verdict = await self.verifier.acall(problem, story.attempts)
+            emit("verdict", problem, verdict)
+            story.early_exit = await self.verifier.agreed(problem, story.attempts)
+            convinced = story.early_exit or verdict.confidence >= settings.convinced
+            if convinced or story.rounds >= settings.max_rounds or story.hopeless():
+                return verdict
+            text = await self._in_other_words(problem, story, first)
+
+    async def _pass(self, problem: Problem, story: Story, number: int) -> Pass:
+        """Plan, follow the paths, and reconcile what they gave; each only if what came before it did not agree."""
+        settings, modes, before = self.settings.at(problem.task), self.modes(problem), story.attempts
+        agreed, plan, attempts = self.verifier.agreed, Plan(paths=()), ()
+        with passing(number):
+            if settings.straight and settings.plan and settings.quorum and not before:
+                plan = self.planner.default_plan(problem, modes).first(settings.quorum)
+                emit("plan", problem, plan)
+                attempts = await self.executor.acall(problem, plan.paths, agreed)
+            if not attempts or not (await agreed(problem, attempts) or story.hopeless(attempts)):
+                more = await self.planner.acall(problem, modes, len(plan.paths))
+                emit("plan", problem, more)
+                seen = (*before, *attempts)
+                attempts += await self.executor.acall(problem, more.paths, agreed, seen, len(plan.paths))
+                plan = plan.followed_by(more)
+            seen = (*before, *attempts)
+            if settings.reflect and not (await agreed(problem, seen) or story.hopeless(attempts)):
+                consolidated = await self.reflector.acall(problem, seen)
+                if consolidated is not None:
+                    emit("reflection", problem, consolidated)
+                    attempts += (consolidated,)
+        return Pass(plan, attempts)
+
+    async def _in_other_words(self, problem: Problem, story: Story, number: int) -> Problem:
+        """The problem for another round: as it was given, and as the reflector states it anew."""
+        if not self.settings.at(problem.task).reflect:
+            return problem
+        with passing(number):
+            restatement = await self.reflector.restated(problem, story.attempts)
+        story.restatements.append(restatement)
+        if not restatement:
+            return problem
+        return problem.model_copy(update={"text": f"{problem.text}\n\n{OTHER_WORDS}\n{restatement}"})
 
     async def aforward(self, problem: Problem) -> dspy.Prediction:
         """Solve a problem; the prediction holds ``answer`` and ``solution`` (a `Solution`)."""
@@ -101,14 +146,17 @@ class Coda(dspy.Module):
             spending(Budget(self.settings.per_problem)) as budget,
             noting_troubles() as troubles,
         ):
-            plan, attempts, agreed, verdict = await self._conduct(problem)
+            story = Story(troubles)
+            verdict = await self._conduct(problem, story)
         solution = Solution(
             answer=verdict.answer,
             confidence=verdict.confidence,
             verdict=verdict,
-            plan=plan,
-            attempts=attempts,
-            early_exit=agreed,
+            plan=story.plan,
+            attempts=story.attempts,
+            early_exit=story.early_exit,
+            rounds=story.rounds,
+            restatements=tuple(story.restatements),
             stopped=troubles[0].message if troubles else None,
             fault=troubles[0].kind if troubles else None,
             usage=budget.usage,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 
 import dspy
@@ -10,13 +12,21 @@ import dspy
 from coda.program.answers import extract
 from coda.program.concurrency import Branches
 from coda.program.events import emit
-from coda.program.presentation import statement
+from coda.program.presentation import solved_parts, statement
 from coda.program.settings import Settings
 from coda.program.stage import Asked, Stage, without_written_reasoning
 from coda.program.tools.sandbox import Sandbox
 from coda.program.trial import succeeded, try_program
-from coda.program.types import Attempt, Path, Problem
-from coda.signatures.execution import Reason, RepairProgram, WriteFunction, WriteProgram
+from coda.program.types import Attempt, Finish, Part, Path, Problem
+from coda.signatures.execution import (
+    Combine,
+    Decompose,
+    Reason,
+    RepairProgram,
+    SolvePart,
+    WriteFunction,
+    WriteProgram,
+)
 
 Agreement = Callable[[Problem, tuple[Attempt, ...]], Awaitable[bool]]
 
@@ -33,26 +43,51 @@ class Executor(Stage):
         super().__init__(settings.executor_stage)
         self.settings = settings
         self.sandbox = sandbox
-        self.reason = dspy.Predict(Reason if settings.written_reasoning else without_written_reasoning(Reason))
+        written = settings.written_reasoning
+
+        def predictor(signature: type[dspy.Signature]) -> dspy.Predict:
+            return dspy.Predict(signature if written else without_written_reasoning(signature))
+
+        self.reason = predictor(Reason)
         self.code = dspy.Predict(WriteProgram)
         self.function = dspy.Predict(WriteFunction)
         self.repair = dspy.Predict(RepairProgram)
+        self.decompose = dspy.Predict(Decompose)
+        self.part = predictor(SolvePart)
+        self.combine = predictor(Combine)
 
-    async def aforward(self, problem: Problem, paths: tuple[Path, ...], agreed: Agreement) -> tuple[Attempt, ...]:
-        """Follow the paths: first as many as must agree, then, if they do not, all the others at once.
+    async def aforward(
+        self,
+        problem: Problem,
+        paths: tuple[Path, ...],
+        agreed: Agreement,
+        before: tuple[Attempt, ...] = (),
+        offset: int = 0,
+    ) -> tuple[Attempt, ...]:
+        """Follow paths, a wave at a time, until attempts agree; what still runs then is cancelled.
+
+        The first wave has as many paths as must agree, each later one ``Settings.wave``; where nothing can end the
+        search early, all start at once.
 
         Args:
             problem: The problem.
-            paths: The plan's paths, likeliest first.
-            agreed: Says whether attempts agree; then nothing more is started, and what still runs is cancelled.
+            paths: They, likeliest first.
+            agreed: Says whether attempts agree.
+            before: Attempts that were made already, in this round or an earlier one.
+            offset: How many paths this pass has followed already.
 
         Returns:
-            The attempts that ended, in the order of their paths.
+            The attempts that ended, in the order of their paths, without those made before.
         """
-        first = self.settings.quorum
-        attempts = await self._wave(problem, paths[:first], 0, (), agreed)
-        if len(paths) > first and not await agreed(problem, attempts) and not _out_of_budget(attempts):
-            attempts += await self._wave(problem, paths[first:], first, attempts, agreed)
+        quorum = self.settings.at(problem.task).quorum
+        attempts: tuple[Attempt, ...] = ()
+        while len(attempts) < len(paths) and not _stopped(attempts):
+            size = len(paths) if not quorum else self.settings.wave if before or attempts else quorum
+            start = len(attempts)
+            wave = paths[start : start + size]
+            attempts += await self._wave(problem, wave, offset + start, (*before, *attempts), agreed)
+            if len(attempts) < start + len(wave) or await agreed(problem, (*before, *attempts)):
+                break
         return attempts
 
     async def _wave(
@@ -82,6 +117,8 @@ class Executor(Stage):
         turn = index * TURNS_PER_PATH
         if path.mode == "code" or problem.task == "code":
             attempt = await self._by_program(problem, path, turn)
+        elif path.mode == "decompose":
+            attempt = await self._by_parts(problem, path, turn)
         else:
             attempt = await self._by_reasoning(problem, path, turn)
         emit("attempt", problem, attempt)
@@ -89,22 +126,43 @@ class Executor(Stage):
 
     async def _by_reasoning(self, problem: Problem, path: Path, turn: int) -> Attempt:
         asked = await self.ask(self.reason, turn=turn, problem=statement(problem), approach=directions(path))
-        answer = extract(asked.get("answer") or asked.text, problem.task, problem.choices)
-        return Attempt(
-            path=path,
-            answer=answer,
-            reasoning=asked.get("reasoning") or asked.text,
-            finish="unparsable" if asked.finish == "ok" and answer is None else asked.finish,
-            error=asked.error,
-        )
+        return _stated(problem, path, asked)
+
+    async def _by_parts(self, problem: Problem, path: Path, turn: int) -> Attempt:
+        """Solve the parts one after the other, then put them together. What cannot be split is reasoned out whole."""
+        text = statement(problem)
+        questions, finish = await self._questions(text, path, turn)
+        if len(questions) < 2 and finish != "budget":
+            return await self._by_reasoning(problem, path, turn + 1)
+        parts: tuple[Part, ...] = ()
+        for number, question in enumerate(questions, start=1):
+            asked = await self.ask(
+                self.part, turn=turn + number, problem=text, solved=solved_parts(parts), part=question
+            )
+            answer = (asked.get("answer") or asked.text).strip()
+            if not answer:
+                return Attempt(path=path, parts=parts, finish=_unless_ok(asked.finish), error=asked.error)
+            parts = (*parts, Part(question=question, answer=answer))
+        asked = await self.ask(self.combine, turn=turn, problem=text, solved=solved_parts(parts))
+        return _stated(problem, path, asked).model_copy(update={"parts": parts})
+
+    async def _questions(self, text: str, path: Path, turn: int) -> tuple[list[str], Finish]:
+        """The parts: as planned, else as the Engine splits the problem now."""
+        most = self.settings.max_parts
+        if len(path.steps) > 1:
+            return [step.action for step in path.steps][:most], "ok"
+        asked = await self.ask(self.decompose, turn=turn, problem=text, approach=directions(path))
+        listed = getattr(asked.fields, "parts", None) or _LIST_ITEM.findall(asked.text)
+        return [str(part).strip() for part in listed if str(part).strip()][:most], asked.finish
 
     async def _by_program(self, problem: Problem, path: Path, turn: int) -> Attempt:
-        """Write a program, run it, and correct it on what happened."""
+        """Write a program, run it, and correct it on what happened, until it works or nothing new comes."""
         write = self.function if problem.task == "code" else self.code
         asked = await self.ask(write, turn=turn, problem=statement(problem), approach=directions(path))
         attempt = await self._run(problem, path, asked)
-        for round_ in range(1, self.settings.max_refinements + 1):
-            if attempt.execution is None or succeeded(problem, attempt.execution):
+        seen = {_essence(attempt.code)}
+        for round_ in range(1, self.settings.at(problem.task).max_refinements + 1):
+            if attempt.execution is None or succeeded(attempt.execution):
                 break
             asked = await self.ask(
                 self.repair,
@@ -113,9 +171,12 @@ class Executor(Stage):
                 failed_program=attempt.code,
                 feedback=attempt.execution.feedback,
             )
-            corrected = await self._run(problem, path, asked)
-            if corrected.code is None or corrected.code == attempt.code:
+            if _essence(asked.get("program")) in seen:
                 break
+            corrected = await self._run(problem, path, asked)
+            if corrected.code is None:
+                break
+            seen.add(_essence(corrected.code))
             earlier = (*attempt.earlier, attempt.model_copy(update={"earlier": ()}))
             attempt = corrected.model_copy(update={"refinements": round_, "earlier": earlier})
         return attempt
@@ -128,7 +189,7 @@ class Executor(Stage):
                 path=path,
                 answer=None if problem.task == "code" else extract(asked.text, problem.task, problem.choices),
                 reasoning=asked.text,
-                finish="unparsable" if asked.finish == "ok" else asked.finish,
+                finish=_unless_ok(asked.finish),
                 error=asked.error,
             )
         execution = await try_program(self.sandbox, problem, program, self.settings)
@@ -138,10 +199,38 @@ class Executor(Stage):
         return Attempt(path=path, answer=answer, code=program, execution=execution, finish=asked.finish)
 
 
+_LIST_ITEM = re.compile(r"^[ \t]*(?:[-*•]|\(?\d+[.):]|part \d+:?)[ \t]*(\S[^\n]*)$", re.IGNORECASE | re.MULTILINE)
+
+
 def directions(path: Path) -> str:
     """A path's approach and steps, as the Engine reads them; empty for a default path."""
-    steps = "\n".join(f"{n}. {step}" for n, step in enumerate(path.steps, start=1))
+    steps = "\n".join(f"{n}. {step.action}" for n, step in enumerate(path.steps, start=1))
     return "\n".join(part for part in (path.approach, steps) if part)
+
+
+def _stated(problem: Problem, path: Path, asked: Asked) -> Attempt:
+    """The attempt in a reply that states an answer in words."""
+    answer = extract(asked.get("answer") or asked.text, problem.task, problem.choices)
+    return Attempt(
+        path=path,
+        answer=answer,
+        reasoning=asked.get("reasoning") or asked.text,
+        finish=asked.finish if answer is not None else _unless_ok(asked.finish),
+        error=asked.error,
+    )
+
+
+def _unless_ok(finish: Finish) -> Finish:
+    """How an attempt without an answer ended."""
+    return "unparsable" if finish == "ok" else finish
+
+
+def _essence(program: str | None) -> str:
+    """A program without its comments and layout: the same mistake in another layout is the same attempt."""
+    try:
+        return ast.dump(ast.parse(program or ""))
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return " ".join((program or "").split())
 
 
 def _ended(tasks: list[asyncio.Task[Attempt]]) -> tuple[Attempt, ...]:
@@ -149,5 +238,5 @@ def _ended(tasks: list[asyncio.Task[Attempt]]) -> tuple[Attempt, ...]:
     return tuple(task.result() for task in tasks if task.done() and not task.cancelled())
 
 
-def _out_of_budget(attempts: tuple[Attempt, ...]) -> bool:
+def _stopped(attempts: tuple[Attempt, ...]) -> bool:
     return any(attempt.finish == "budget" for attempt in attempts)

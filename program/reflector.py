@@ -5,13 +5,20 @@ from __future__ import annotations
 import dspy
 
 from coda.program.answers import extract
+from coda.program.engine.lm import EngineLM
 from coda.program.presentation import exhibits, statement
 from coda.program.settings import Settings
-from coda.program.stage import Stage
+from coda.program.stage import Asked, Stage
 from coda.program.tools.sandbox import Sandbox
 from coda.program.trial import try_program
 from coda.program.types import Attempt, Problem
-from coda.signatures.reflection import Reconcile, ReconcilePrograms
+from coda.signatures.reflection import Reconcile, ReconcilePrograms, Restate
+
+CHARS_PER_TOKEN = 3
+"""Fewer than English has (about 4): programs and formulas have more tokens."""
+
+UNKNOWN_CONTEXT = 8192
+"""Tokens of prompt and reply that any Engine takes."""
 
 
 class Reflector(Stage):
@@ -25,15 +32,16 @@ class Reflector(Stage):
         self.sandbox = sandbox
         self.reconcile = dspy.Predict(Reconcile)
         self.reconcile_programs = dspy.Predict(ReconcilePrograms)
+        self.restate = dspy.Predict(Restate)
 
     async def aforward(self, problem: Problem, attempts: tuple[Attempt, ...]) -> Attempt | None:
         """Reconcile the attempts; ``None`` where there is nothing to reconcile."""
-        shown = tuple(attempt for attempt in attempts if attempt.reasoning or attempt.code)
-        if not shown:
+        predictor = self.reconcile_programs if problem.task == "code" else self.reconcile
+        asked = await self._shown(predictor, problem, attempts)
+        if asked is None:
             return None
         if problem.task == "code":
-            return await self._reconcile_programs(problem, shown)
-        asked = await self.ask(self.reconcile, problem=statement(problem), attempts=exhibits(shown))
+            return await self._tried(problem, asked)
         answer = extract(asked.get("answer") or asked.text, problem.task, problem.choices)
         return Attempt(
             origin="reflection",
@@ -43,8 +51,27 @@ class Reflector(Stage):
             error=asked.error,
         )
 
-    async def _reconcile_programs(self, problem: Problem, shown: tuple[Attempt, ...]) -> Attempt:
-        asked = await self.ask(self.reconcile_programs, problem=statement(problem), attempts=exhibits(shown))
+    async def restated(self, problem: Problem, attempts: tuple[Attempt, ...]) -> str:
+        """The problem in other words, in the light of attempts that do not convince; empty where none came."""
+        asked = await self._shown(self.restate, problem, attempts)
+        return (asked.get("restatement") or asked.text).strip() if asked is not None and asked.finish == "ok" else ""
+
+    async def _shown(self, predictor: dspy.Predict, problem: Problem, attempts: tuple[Attempt, ...]) -> Asked | None:
+        """Show the attempts that have something to show, as far as there is room; ``None`` where none has."""
+        shown = tuple(attempt for attempt in attempts if attempt.reasoning or attempt.code)
+        if not shown:
+            return None
+        text = statement(problem)
+        room = max(0, self._room(predictor) - len(text))
+        return await self.ask(predictor, problem=text, attempts=exhibits(shown, room=room))
+
+    def _room(self, predictor: dspy.Predict) -> int:
+        """Characters that problem and attempts may have together: half of the context, since replies need some too."""
+        lm = predictor.lm or dspy.settings.lm
+        context = lm.coda.profile.context if isinstance(lm, EngineLM) else UNKNOWN_CONTEXT
+        return context * CHARS_PER_TOKEN // 2
+
+    async def _tried(self, problem: Problem, asked: Asked) -> Attempt:
         program = asked.get("program")
         if not program:
             return Attempt(origin="reflection", reasoning=asked.text, finish=asked.finish, error=asked.error)

@@ -38,3 +38,33 @@ class RepairProgram(dspy.Signature):
     failed_program: str = dspy.InputField()
     feedback: str = dspy.InputField(desc="what happened when it ran")
     program: str = dspy.OutputField(desc="the corrected Python source code, complete")
+
+
+class Decompose(dspy.Signature):
+    """Split the problem into a few smaller parts whose answers together give the answer to the problem.
+
+    Order them so that each part can use the answers of those before it. Do not solve them.
+    """
+
+    problem: str = dspy.InputField()
+    approach: str = dspy.InputField(desc="how to go about it; may be empty")
+    parts: list[str] = dspy.OutputField(desc="One part a line, each a question that can be answered on its own.")
+
+
+class SolvePart(dspy.Signature):
+    """Solve one part of a larger problem. Use what the parts before it have given, and solve this part only."""
+
+    problem: str = dspy.InputField(desc="the whole problem")
+    solved: str = dspy.InputField(desc="the parts before this one with their answers; may be empty")
+    part: str = dspy.InputField(desc="the part to solve now")
+    reasoning: str = dspy.OutputField(desc="the steps that lead to the answer")
+    answer: str = dspy.OutputField(desc="the answer to this part")
+
+
+class Combine(dspy.Signature):
+    """Put the answers of the parts together into the answer to the whole problem. Check that they fit each other."""
+
+    problem: str = dspy.InputField()
+    solved: str = dspy.InputField(desc="the parts with their answers")
+    reasoning: str = dspy.OutputField(desc="the steps that lead to the answer")
+    answer: str = dspy.OutputField(desc="the final answer alone; for a multiple-choice problem, the letter")

@@ -22,3 +22,15 @@ class ReconcilePrograms(dspy.Signature):
     attempts: str = dspy.InputField(desc="earlier programs with the results of their tests")
     inconsistencies: str = dspy.OutputField(desc="where the programs differ, and which one errs")
     program: str = dspy.OutputField(desc="Python source code, complete")
+
+
+class Restate(dspy.Signature):
+    """The attempts at this problem do not convince. State the problem anew, so that it can be solved.
+
+    Say what is given, what exactly is asked, and what the attempts misread or overlooked. Keep every number and
+    condition of the problem. Do not solve it.
+    """
+
+    problem: str = dspy.InputField()
+    attempts: str = dspy.InputField(desc="earlier attempts with their evidence")
+    restatement: str = dspy.OutputField(desc="the problem in other words")

@@ -4,26 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 
 from coda.errors import UsageError
 from coda.program.tools.results import valid
-from coda.program.types import Execution
+from coda.program.types import Execution, IOCase
 
 _LONGEST_SHOWN = 500
-
-
-@dataclass(frozen=True)
-class IOCase:
-    """One test.
-
-    Attributes:
-        stdin: What the program reads.
-        expected: What it must print; white space at line ends and at the end does not count.
-    """
-
-    stdin: str
-    expected: str
 
 
 Run = Callable[[IOCase], Awaitable[Execution]]

@@ -25,6 +25,12 @@ STAGES = {
     "Compare the attempts": "reconcile",
     "Compare the programs": "reconcile_programs",
     "Two attempts at the problem": "compare",
+    "Split the problem": "decompose",
+    "Solve one part": "part",
+    "Put the answers of the parts": "combine",
+    "The attempts at this problem do not convince": "restate",
+    "Check this attempt": "judge",
+    "Several programs were written": "inputs",
 }
 
 
@@ -71,7 +77,7 @@ def sandboxed() -> None:
         pytest.skip(f"no sandbox here: {shared_sandbox().why}")
 
 
-PLAIN = Settings(adapter="plain", plan=False, reflect=False)
+PLAIN = Settings(adapter="plain", plan=False, reflect=False, max_rounds=1)
 """Settings under which nothing is asked for but attempts, without any markers."""
 
 

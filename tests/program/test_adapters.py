@@ -74,7 +74,7 @@ def test_a_reply_with_no_program_cannot_be_read_as_one(style: AdapterStyle) -> N
 def test_a_json_plan_holds_its_paths() -> None:
     text = '{"difficulty": "hard", "paths": [{"mode": "code", "approach": "try all", "steps": ["loop"]}]}'
     paths = parse("json", DevisePaths, text)["paths"]
-    assert [(path.mode, path.approach, path.confidence) for path in paths] == [("code", "try all", 0.5)]  # type: ignore[attr-defined]
+    assert [(path.mode, path.approach, path.confidence) for path in paths] == [("code", "try all", None)]  # type: ignore[attr-defined]
 
 
 def test_plain_prompt_is_instruction_inputs_and_demos_as_turns() -> None:

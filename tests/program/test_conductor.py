@@ -28,9 +28,15 @@ def test_every_predictor_has_a_stable_name() -> None:
         "executor.code",
         "executor.function",
         "executor.repair",
+        "executor.decompose",
+        "executor.part",
+        "executor.combine",
         "reflector.reconcile",
         "reflector.reconcile_programs",
+        "reflector.restate",
         "verifier.compare",
+        "verifier.judge",
+        "verifier.inputs",
     ]
 
 

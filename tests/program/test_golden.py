@@ -15,10 +15,10 @@ import pytest
 
 from coda.program.adapters import SignatureClass, adapter_for
 from coda.program.conductor import Coda
-from coda.program.presentation import exhibit, exhibits, statement
+from coda.program.presentation import exhibit, exhibits, solved_parts, statement
 from coda.program.settings import AdapterStyle, Settings
-from coda.program.types import Attempt, Execution, Problem
-from coda.signatures.planning import PlannedPath
+from coda.program.types import Attempt, Execution, Part, Problem
+from coda.signatures.planning import PlannedPath, PlannedStep
 
 GOLDEN = Path(__file__).parent / "golden"
 STYLES: tuple[AdapterStyle, ...] = get_args(AdapterStyle)
@@ -45,8 +45,21 @@ INPUTS: dict[str, dict[str, Any]] = {
         "failed_program": "def double(n): return n",
         "feedback": "double(2) gave 2, not 4",
     },
+    "executor.decompose": {"problem": statement(PROBLEM), "approach": "Test each number."},
+    "executor.part": {
+        "problem": statement(PROBLEM),
+        "solved": solved_parts((Part(question="Is 51 prime?", answer="No, 3 divides it."),)),
+        "part": "Is 53 prime?",
+    },
+    "executor.combine": {
+        "problem": statement(PROBLEM),
+        "solved": solved_parts((Part(question="Is 51 prime?", answer="No."), Part(question="And 53?", answer="Yes."))),
+    },
     "reflector.reconcile": {"problem": statement(PROBLEM), "attempts": exhibits((REASONED, COMPUTED))},
     "reflector.reconcile_programs": {"problem": statement(TASK), "attempts": exhibits((TESTED, TESTED))},
+    "reflector.restate": {"problem": statement(PROBLEM), "attempts": exhibits((REASONED, COMPUTED))},
+    "verifier.judge": {"problem": statement(PROBLEM), "attempt": exhibit(COMPUTED)},
+    "verifier.inputs": {"problem": statement(TASK), "function": "double"},
     "verifier.compare": {"problem": statement(PROBLEM), "first": exhibit(REASONED), "second": exhibit(COMPUTED)},
 }
 
@@ -55,7 +68,14 @@ DEMOS = {
         problem="What is 2 + 2?",
         number_of_paths=1,
         difficulty="easy",
-        paths=[PlannedPath(mode="code", approach="Add them up.", confidence=0.9)],
+        paths=[
+            PlannedPath(
+                mode="code",
+                approach="Add them up.",
+                steps=[PlannedStep(action="add", confidence=0.95)],
+                confidence=0.9,
+            )
+        ],
     ),
     "executor.code": dspy.Example(problem="What is 2 + 2?", approach="", program="print(2 + 2)"),
     "verifier.compare": dspy.Example(
