@@ -15,7 +15,7 @@ from coda.optimize import stats
 from coda.optimize.recorded import Recorded, Sample
 from coda.program.answers import extract
 from coda.program.settings import Settings, Strategy
-from coda.program.tools.sandbox import Sandbox
+from coda.program.tools.sandbox import Sandbox, shared_sandbox
 from coda.program.types import Attempt, Frozen, Problem, Verdict
 from coda.program.verifier import Verifier
 
@@ -89,7 +89,7 @@ async def averify(
     Raises:
         SandboxError: Programs are to be graded, and there is no sandbox.
     """
-    tried = {"majority": by_verifier("majority"), **(strategies or {})}
+    tried = {"majority": by_verifier("vote"), **(strategies or {})}
     slots = asyncio.Semaphore(AT_ONCE)
 
     async def one(each: Recorded) -> _Outcome:
@@ -101,8 +101,9 @@ async def averify(
 
 
 def by_verifier(strategy: Strategy, settings: Settings | None = None) -> Choose:
-    """Choose as the pipeline's own verifier does; ``compare`` asks the Engine that is DSPy's current LM."""
-    verifier = Verifier((settings or Settings()).model_copy(update={"verifier": strategy}))
+    """Choose as the pipeline's own verifier does; all but ``vote`` may ask the Engine that is DSPy's current LM."""
+    changes = {"verifier": strategy, "written_tests": False, "tasks": {}}
+    verifier = Verifier((settings or Settings()).model_copy(update=changes), shared_sandbox())
 
     async def choose(problem: Problem, attempts: tuple[Attempt, ...]) -> int | None:
         verdict: Verdict = await verifier.acall(problem, attempts)

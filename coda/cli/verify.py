@@ -11,7 +11,7 @@ from rich.table import Table
 from coda.cli.console import emit_json, note, out
 from coda.cli.options import EngineOptions, Json
 from coda.optimize.recorded import read_recorded
-from coda.optimize.verify import Verification, averify, by_verifier
+from coda.optimize.verify import Choose, Verification, averify, by_verifier
 from coda.program.adapters import adapter_for
 from coda.program.concurrency import run_sync
 
@@ -32,16 +32,16 @@ def verify(
         benchmark: The benchmark that has the problems.
         data_file: A local file in the benchmark's own schema.
         json: Print one JSON document on stdout.
-        engine: The Engine that compares answers in pairs; without --model nothing is compared.
+        engine: The Engine that compares answers in pairs, and judges each on its own; without --model none is asked.
     """
     recorded = read_recorded(samples, benchmark=benchmark, data_file=data_file)
     with ExitStack() as stack:
-        strategies = {}
+        strategies: dict[str, Choose] = {}
         if engine is not None:
             opened = stack.enter_context(engine.open())
             settings = opened.profile.settings()
             stack.enter_context(dspy.context(lm=opened.lm, adapter=adapter_for(settings.adapter)))
-            strategies["compare"] = by_verifier("compare", settings)
+            strategies = {name: by_verifier(name, settings) for name in ("compare", "judge")}
         found = run_sync(averify(recorded, strategies))
     if json:
         emit_json(found)

@@ -17,7 +17,7 @@ FILE = "pipeline.py"
 PLACE = "PROGRAM: dict[str, Any] = {}\n"
 """The line that the prompts replace."""
 
-USED = ("plan", "paths", "max_paths", "quorum", "max_refinements", "reflect", "exec_timeout")
+USED = ("straight", "plan", "paths", "max_paths", "quorum", "max_refinements", "reflect", "exec_timeout")
 """The settings that the file follows."""
 
 

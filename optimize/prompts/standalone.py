@@ -4,8 +4,9 @@
     python pipeline.py "What is 17 * 23?" --api-base … --model … --prompt executor.code     # one prompt alone
     python pipeline.py "What is 17 * 23?" --show executor.code                              # no server: the messages
 
-It plans, follows the paths in parallel, lets the model reconcile attempts that disagree, and takes the answer that most
-of them give. `messages` gives the exact messages of a prompt, for use in a program of your own.
+It does one round of the pipeline: it follows paths in parallel, plans others where they disagree, lets the model
+reconcile the attempts, and takes the answer that most of them give. `messages` gives the exact messages of a prompt, for
+use in a program of your own.
 
 Programs that the model writes are run only with --unsafe-local-exec, and then with all your rights: there is no sandbox
 here. Without it every path is worked out in words.
@@ -168,37 +169,48 @@ def _shorten(text: str, limit: int = 2000) -> str:
 def solve(server: Server, problem: str, *, run_programs: bool = False) -> tuple[str | None, list[Attempt]]:
     """Solve a problem: the answer, and all attempts at it."""
     settings = PROGRAM["settings"]
-    problem = problem.strip()
-    paths = _paths(server, problem, run_programs)
-    first = settings["quorum"]
-    with ThreadPoolExecutor(max_workers=len(paths)) as pool:
+    problem, quorum = problem.strip(), settings["quorum"]
+    default = _default_paths(run_programs)
+    straight = default[:quorum] if settings["straight"] or not settings["plan"] else []
+    with ThreadPoolExecutor(max_workers=settings["max_paths"]) as pool:
 
         def follow(some: list[tuple[str, str]]) -> list[Attempt]:
             return list(pool.map(lambda path: _follow(server, problem, *path), some))
 
-        attempts = follow(paths[:first])
-        if not _agreed(attempts, first):
-            attempts += follow(paths[first:])
-    if settings["reflect"] and not _agreed(attempts, first):
+        attempts = follow(straight)
+        if not _agreed(attempts, quorum):
+            others = _others(server, problem, default, len(straight), run_programs)
+            first = max(0, quorum - len(straight)) or len(others)
+            attempts += follow(others[:first])
+            if not _agreed(attempts, quorum):
+                attempts += follow(others[first:])
+    if settings["reflect"] and not _agreed(attempts, quorum):
         shown = "\n\n".join(f"Attempt {n}\n{each.exhibit()}" for n, each in enumerate(attempts, start=1))
         fields = server.ask("reflector.reconcile", problem=problem, attempts=shown)
         attempts.append(Attempt(_answer(fields["answer"]), reasoning=fields.get("inconsistencies", "")))
     return _choose(server, problem, attempts), attempts
 
 
-def _paths(server: Server, problem: str, run_programs: bool) -> list[tuple[str, str]]:
-    """Mode and approach of each path: the model's plan, or the default paths."""
+def _default_paths(run_programs: bool) -> list[tuple[str, str]]:
+    """Mode and approach of each default path; without programs, and for problems in parts, in words."""
     settings = PROGRAM["settings"]
     modes = ("reason", "code") if run_programs else ("reason",)
-    planned: list[tuple[str, str]] = []
-    if settings["plan"]:
-        plan = server.ask("planner.propose", problem=problem, number_of_paths=settings["max_paths"])
-        planned = list(dict.fromkeys(path for path in _planned(plan["paths"]) if path[0] in modes))
-    default = [(mode, "") for mode in settings["paths"] if mode in modes] or [("reason", "")] * len(settings["paths"])
-    if not planned:
-        return default[: settings["max_paths"]]
-    chosen = planned[: settings["max_paths"]]
-    return chosen + default[: max(0, settings["quorum"] - len(chosen))]
+    paths = [(mode, "") for mode in settings["paths"] if mode in modes] or [("reason", "")] * len(settings["paths"])
+    return paths[: settings["max_paths"]]
+
+
+def _others(
+    server: Server, problem: str, default: list[tuple[str, str]], followed: int, run_programs: bool
+) -> list[tuple[str, str]]:
+    """The paths after those that were followed: the model's plan, or the default ones."""
+    settings = PROGRAM["settings"]
+    order, wanted = default[followed:], settings["max_paths"] - followed
+    if not settings["plan"] or wanted < 1:
+        return order
+    plan = server.ask("planner.propose", problem=problem, number_of_paths=wanted)
+    modes = ("reason", "code") if run_programs else ("reason",)
+    chosen = list(dict.fromkeys(path for path in _planned(plan["paths"]) if path[0] in modes))[:wanted]
+    return [*chosen, *(order[len(chosen) :] or order)[: max(0, settings["quorum"] - followed - len(chosen))]] or order
 
 
 def _planned(text: str) -> list[tuple[str, str]]:
@@ -211,7 +223,8 @@ def _planned(text: str) -> list[tuple[str, str]]:
 
 
 def _directions(path: dict[str, Any]) -> str:
-    steps = [f"{n}. {step}" for n, step in enumerate(path.get("steps") or (), start=1)]
+    actions = [step["action"] if isinstance(step, dict) else step for step in path.get("steps") or ()]
+    steps = [f"{n}. {action}" for n, action in enumerate(actions, start=1)]
     return "\n".join(part for part in (path["approach"].strip(), *steps) if part)
 
 
@@ -267,7 +280,7 @@ def _tally(attempts: list[Attempt]) -> Counter[str]:
 
 
 def _agreed(attempts: list[Attempt], quorum: int) -> bool:
-    return any(votes >= quorum for votes in _tally(attempts).values())
+    return quorum > 0 and any(votes >= quorum for votes in _tally(attempts).values())
 
 
 def _choose(server: Server, problem: str, attempts: list[Attempt]) -> str | None:
@@ -278,13 +291,19 @@ def _choose(server: Server, problem: str, attempts: list[Attempt]) -> str | None
     tied = [first_with[key] for key in tally if tally[key] == votes]
     if not tied:
         return None
-    winner = tied[0]
-    for other in tied[1:]:
-        straight = server.ask("verifier.compare", problem=problem, first=winner.exhibit(), second=other.exhibit())
-        swapped = server.ask("verifier.compare", problem=problem, first=other.exhibit(), second=winner.exhibit())
-        if "second" in straight["better"].lower() and "first" in swapped["better"].lower():
-            winner = other
-    return winner.answer
+    while len(tied) > 1:
+        half = len(tied) // 2
+        pairs = zip(tied[:half], reversed(tied[-half:]), strict=True)
+        through = [_better(server, problem, one, other) for one, other in pairs]
+        tied = [each for each in tied if each in through or each in tied[half : len(tied) - half]]
+    return tied[0].answer
+
+
+def _better(server: Server, problem: str, one: Attempt, other: Attempt) -> Attempt:
+    """The better of two attempts; the first where the model says otherwise when it sees them the other way round."""
+    straight = server.ask("verifier.compare", problem=problem, first=one.exhibit(), second=other.exhibit())
+    swapped = server.ask("verifier.compare", problem=problem, first=other.exhibit(), second=one.exhibit())
+    return other if "second" in straight["better"].lower() and "first" in swapped["better"].lower() else one
 
 
 def main() -> None:

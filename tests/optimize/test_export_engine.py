@@ -151,7 +151,7 @@ class Model:
 def test_standalone_file_asks_what_the_pipeline_asks(
     style: AdapterStyle, reconciled: str, answer: str, calls: int, tmp_path: Path
 ) -> None:
-    settings = Settings(adapter=style, paths=("reason", "reason"), max_paths=2)
+    settings = Settings(adapter=style, paths=("reason", "reason"), max_paths=2, straight=False, max_rounds=1)
     problem = Problem(text="One or two? {{ x }} 🙂")
     with LocalEngine(Model(style, reconciled=reconciled)) as server:
         config = EngineConfig(model="openai/test-model", api_base=server.api_base)

@@ -78,11 +78,11 @@ def test_attempts_are_trimmed_to_the_engine_s_context(pipeline: Any, plain: Sett
     settings = plain.model_copy(update={"paths": ("reason", "reason"), "reflect": True})
     long = "so " * 600
     program = pipeline(settings, reason=[f"{long}\nAnswer: 41", f"{long}\nAnswer: 42"], reconcile="Answer: 42")
-    monkeypatch.setattr(program.engine, "profile", program.engine.profile.model_copy(update={"context": 400}))
+    monkeypatch.setattr(program.engine, "profile", program.engine.profile.model_copy(update={"context": 1600}))
     program.solve(PROBLEM)
     text = pipeline.engine.bodies[-1]["messages"][-1]["content"]
     assert "Answer: 41" in text
-    assert len(text) <= 600
+    assert len(text) <= 2400
 
 
 def test_what_does_not_convince_is_restated_for_another_round(pipeline: Any, plain: Settings) -> None:
