@@ -44,6 +44,7 @@ def identify(program: Program) -> dict[str, Any]:
         "model": model_of(program),
         "profile": f"{engine.profile.name} ({fingerprint(engine.profile.model_dump())})" if engine is not None else "",
         "effort": engine.config.effort if engine is not None else None,
+        "verifier_model": _verifier_model(program),
         "seed": engine.config.seed if engine is not None else None,
         "sandbox": sandbox_of(program),
     }
@@ -69,6 +70,12 @@ def model_of(program: Program) -> str:
     """The model behind the program; empty where it has no Engine of its own."""
     engine = getattr(program, "engine", None)
     return str(engine.config.model) if engine is not None else ""
+
+
+def _verifier_model(program: Program) -> str | None:
+    """The model that verifies, where it is another one."""
+    engine = getattr(getattr(program, "verifier", None), "engine", None)
+    return str(engine.config.model) if engine is not None else None
 
 
 def sandbox_of(program: Program) -> str:

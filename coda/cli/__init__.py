@@ -24,6 +24,7 @@ app.command("coda.cli.compare:compare", name="compare", help="Compare runs probl
 app.command("coda.cli.compile:compile_", name="compile", help="Compile a pipeline for a model and a benchmark.")
 app.command("coda.cli.export:export", name="export", help="Write a compiled pipeline's prompts for use anywhere.")
 app.command("coda.cli.export:show", name="show", help="Show what a compiled pipeline holds and was measured at.")
+app.command("coda.cli.preset:preset", name="preset", help="Print how much thought a problem gets, as settings to copy.")
 app.command("coda.cli.exec:exec_", name="exec", help="Run one program in the sandbox.")
 app.command("coda.cli.doctor:doctor", name="doctor", help="Show what works on this machine, and what is missing.")
 app.command(engine)

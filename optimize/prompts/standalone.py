@@ -5,8 +5,8 @@
     python pipeline.py "What is 17 * 23?" --show executor.code                              # no server: the messages
 
 It does one round of the pipeline: it follows paths in parallel, plans others where they disagree, lets the model
-reconcile the attempts, and takes the answer that most of them give. `messages` gives the exact messages of a prompt, for
-use in a program of your own.
+reconcile the attempts, and takes the answer that most of them give. `messages` gives the exact messages of a prompt,
+for use in a program of your own.
 
 Programs that the model writes are run only with --unsafe-local-exec, and then with all your rights: there is no sandbox
 here. Without it every path is worked out in words.

@@ -52,6 +52,7 @@ class Engine:
         self.slots = Slots(self.config.concurrency or (8 if self.config.embedded else 64))
         self.cache = ReplyCache(self.config.cache_dir, self.config.cache_mb) if self.config.cache_dir else None
         self.lm = EngineLM(self)
+        self._companions: list[Engine] = []
         self._flights: dict[str, Flight] = {}
         self._under_way: set[asyncio.Task[Reply]] = set()
 
@@ -66,6 +67,23 @@ class Engine:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def companion(self, config: EngineConfig) -> Engine:
+        """Another model for a part of the work: its requests count in this Engine's budget and ledger.
+
+        It is closed with this one.
+
+        Args:
+            config: Which model, and where; its limits and its cache's folder are this Engine's.
+
+        Raises:
+            UsageError: The configuration cannot work.
+        """
+        shared = {"limits": self.config.limits, "cache_dir": None}
+        other = Engine(config.model_copy(update=shared), ledger=self.ledger)
+        other.budget, other.cache = self.budget, self.cache
+        self._companions.append(other)
+        return other
 
     def check(self) -> None:
         """Make sure that the Engine can be asked; see `acheck`."""
@@ -82,7 +100,7 @@ class Engine:
         await on_background_loop(self.transport.check())
 
     def close(self) -> None:
-        """Give up what is under way, then close connections, cache and ledger."""
+        """Give up what is under way, then close connections, cache and ledger, and those of its companions."""
         run_sync(self._close())
 
     async def aclose(self) -> None:
@@ -160,13 +178,17 @@ class Engine:
             await asyncio.wait(self._under_way)
 
     async def _close(self) -> None:
+        for each in (self, *self._companions):
+            await each._disconnect()
+        if self.cache is not None:
+            self.cache.close()
+        self.ledger.close()
+
+    async def _disconnect(self) -> None:
         for flight in self._flights.values():
             flight.close()
         await self._settled()
         await self.transport.aclose()
-        if self.cache is not None:
-            self.cache.close()
-        self.ledger.close()
 
 
 async def _join(flight: Flight, pursuit: Pursuit) -> Reply:

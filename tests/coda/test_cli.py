@@ -280,3 +280,78 @@ def test_engine_check_reports_what_a_server_supports_and_proposes_a_profile(call
 def test_engine_profile_prints_the_one_that_a_model_gets(call: Any) -> None:
     status, out, _ = call("engine", "profile", "Qwen/Qwen3-32B")
     assert (status, json.loads(out)["name"]) == (0, "qwen3")
+
+
+def test_preset_prints_settings_that_can_be_used(call: Any, tmp_path: Path) -> None:
+    status, printed, _ = call("preset", "fast")
+    assert status == 0
+    (tmp_path / "mine.toml").write_text(printed, "utf-8")
+    with LocalEngine("print(42)") as server:
+        status, _answer, _ = call("solve", "What is 6 * 7?", "--settings", str(tmp_path / "mine.toml"), *on(server))
+        assert (status, server.requests) == (0, 1)
+    status, listed, told = call("preset")
+    assert [line.split()[0] for line in listed.splitlines()] == ["fast", "auto", "thorough", "published"]
+    assert "--preset NAME" in told
+
+
+def test_a_preset_says_how_much_thought_a_problem_gets(call: Any) -> None:
+    if not shared_sandbox().available:
+        pytest.skip(f"no sandbox here: {shared_sandbox().why}")
+    with LocalEngine("print(42)") as server:
+        status, answer, _ = call("solve", "What is 6 * 7?", "--preset", "fast", *on(server))
+        assert (status, answer.strip(), server.requests) == (0, "42", 1)
+
+
+def test_the_verifier_s_own_model_counts_in_the_same_limits(call: Any) -> None:
+    def disagree(messages: list[dict[str, Any]]) -> str:
+        return "print(41)" if "Python program" in str(messages) else "Answer: 42"
+
+    with LocalEngine(disagree) as server, LocalEngine("Answer: first") as judge:
+        arguments = [
+            "solve",
+            "What is 6 * 7?",
+            *on(server),
+            "--json",
+            "--set",
+            "verifier=compare",
+            "--set",
+            "plan=false",
+        ]
+        arguments += ["--set", "reflect=false", "--set", 'paths=["reason", "reason"]', "--set", "max_rounds=1"]
+        arguments += ["--set", "adapter=plain", "--set", "quorum=3"]
+        server.script = lambda messages: f"Answer: {server.requests}"
+        other = ["--verifier-model", "openai/test-model", "--verifier-api-base", judge.api_base]
+        status, told, _ = call(*arguments, *other)
+        assert (status, server.requests, judge.requests) == (0, 2, 2)
+        assert json.loads(told)["usage"]["calls"] == 4
+        status, _, _ = call(*arguments, *other, "--max-calls", "3", "--set", "executor_stage={temperature=0.9}")
+        assert (server.requests, judge.requests) == (4, 3)
+
+
+def test_money_is_a_limit(call: Any) -> None:
+    with LocalEngine("Answer: 42") as server:
+        limits = ["--max-usd", "0.000001", "--prices", "1.0,2.0"]
+        status, _, told = call("solve", "What is 6 * 7?", *on(server), *limits)
+        assert (status, server.requests) == (3, 0)
+        assert "USD" in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--preset", "lazy"], ["lazy"]),
+        (["--preset", "fast", "--settings", "mine.toml"], ["--settings and --preset exclude each other"]),
+        (["--preset", "fast", "--program", "compiled"], ["--preset and --program exclude each other"]),
+        (["--verifier-api-base", "http://127.0.0.1:9/v1"], ["need --verifier-model"]),
+        (["--max-usd", "1"], ["--max-usd needs --prices"]),
+        (["--prices", "cheap"], ["--prices cheap", "0.15,0.60"]),
+        (["--prices", "1,-2"], ["--prices 1,-2"]),
+        (["--effort", "heroic"], ["heroic"]),
+    ],
+)
+def test_options_that_cannot_be_are_explained(call: Any, arguments: list[str], words: list[str]) -> None:
+    with LocalEngine("Answer: 42") as server:
+        status, _, told = call("solve", "What is 6 * 7?", *on(server), *arguments)
+        assert (status, server.requests) == (2, 0)
+    for word in words:
+        assert word in told
