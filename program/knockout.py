@@ -29,6 +29,11 @@ class Knockout:
     decided: bool
     won: dict[int, int]
 
+    def score(self, contender: Standing) -> float:
+        """How far an answer came, from 0 to 1 for the winner; 0 where it did not take part."""
+        most = max(self.won.values())
+        return (self.won[contender.champion] + 1) / (most + 1) if contender.champion in self.won else 0.0
+
 
 async def knockout(contenders: Sequence[Standing], better: Better) -> Knockout:
     """Pair the best with the worst, all pairs of a round at once, until one is left.

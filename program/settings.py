@@ -89,7 +89,8 @@ class Settings(BaseModel):
     completions: int = Field(default=1, ge=1, le=20)
     """Independent passes of plan, paths and reflection, all at once; the verifier sees the attempts of all."""
     quorum: int = Field(default=2, ge=0)
-    """So many paths with the same answer end the search; 1 takes the first answer that comes, 0 follows all paths."""
+    """An answer that so many more paths give than any other ends the search: two that agree at once, or three against
+    one. 1 takes the first answer that comes, 0 follows all paths."""
     max_refinements: int = Field(default=2, ge=0, le=10)
     """Rounds of correction on real feedback, for each path."""
     max_parts: int = Field(default=4, ge=2, le=12)

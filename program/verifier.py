@@ -58,9 +58,10 @@ class Verifier(Stage):
         self.inputs = dspy.Predict(WriteInputs)
 
     async def agreed(self, problem: Problem, attempts: Attempts) -> bool:
-        """Whether the search can stop: enough paths give the same answer, or one passes all visible tests.
+        """Whether the search can stop: one answer leads all others by the quorum, or passes all visible tests.
 
-        A reflection's answer does not count: it has seen the others.
+        The lead is what counts, not the number (Wald's sequential test of two hypotheses): two paths that agree at once
+        are much better evidence than the second of four. A reflection's answer does not count: it has seen the others.
         """
         quorum = self.settings.at(problem.task).quorum
         if not quorum:
@@ -68,7 +69,8 @@ class Verifier(Stage):
         if any(map(passes_all_tests, attempts)):
             return True
         found = await standings(problem, [attempt for attempt in attempts if attempt.origin == "path"])
-        return bool(found) and found[0].votes >= quorum
+        votes = [standing.votes for standing in found[:2]]
+        return bool(votes) and votes[0] - sum(votes[1:]) >= quorum
 
     async def aforward(self, problem: Problem, attempts: Attempts) -> Verdict:
         """Choose among the attempts."""
@@ -116,8 +118,7 @@ class Verifier(Stage):
         if len(found) == 1:
             reason = "the only answer"
         best = [ended.winner, *(each for each in found if each is not ended.winner)]
-        most = max(1, *ended.won.values())
-        scores = {each.champion: ended.won.get(each.champion, 0) / most for each in found}
+        scores = {each.champion: ended.score(each) for each in found}
         sure = 0.5 + 0.5 * share if ended.decided and len(found) > 1 else share
         return _verdict("compare", attempts, best, scores, (sure, reason))
 
@@ -150,9 +151,9 @@ class Verifier(Stage):
         return _verdict("tests", attempts, best, scores, (sure, reason))
 
     async def _by_weight(self, problem: Problem, attempts: Attempts, found: list[Standing]) -> Verdict:
-        """Add up weighted scores; without programs, tests do not count."""
+        """Add up weighted scores; without visible tests they do not count: that a program runs is no test."""
         weights = {name: weight for name, weight in self.settings.weights.items() if weight > 0}
-        if all(attempt.execution is None for attempt in attempts):
+        if not any(attempt.execution is not None and attempt.execution.tests_total for attempt in attempts):
             weights.pop("tests", None)
         names: list[Scorer] = list(weights) or ["vote"]
         scored = await gather_ordered(self._scores(name, problem, attempts, found) for name in names)
@@ -174,8 +175,8 @@ class Verifier(Stage):
         if name == "judge":
             return await self._judged(problem, attempts, found)
         if name == "compare":
-            won = (await self._knockout(problem, attempts, found)).won
-            return {champion: wins / max(1, *won.values()) for champion, wins in won.items()}
+            ended = await self._knockout(problem, attempts, found)
+            return {each.champion: ended.score(each) for each in found}
         if name == "tests":
             return {each.champion: share_of_tests(attempts[each.champion]) for each in found}
         total = sum(each.votes for each in found)

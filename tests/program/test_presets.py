@@ -81,7 +81,7 @@ def test_auto_spends_more_where_the_first_paths_disagree(pipeline: Any) -> None:
     program = pipeline(
         settings,
         code=["print(41)", "print(42)"],
-        reason=["Answer: 43", "Answer: 42"],
+        reason="Answer: 42",
         plan="code: multiply\nreason: add",
     )
     solution = program.solve(PROBLEM)

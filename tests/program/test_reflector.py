@@ -90,12 +90,13 @@ def test_what_does_not_convince_is_restated_for_another_round(pipeline: Any, pla
         update={"paths": ("reason",) * 2, "max_paths": 2, "reflect": True, "max_rounds": 2, "verifier": "vote"}
     )
     replies = ["Answer: 1", "Answer: 2", "Answer: 42", "Answer: 42"]
-    program = pipeline(settings, reason=replies, reconcile="Answer: 3", restate="Six sevens are asked for.")
+    reconciled = ["Answer: 3", "Answer: 42"]
+    program = pipeline(settings, reason=replies, reconcile=reconciled, restate="Six sevens are asked for.")
     solution = program.solve(PROBLEM)
-    assert pipeline.asked == ["reason", "reason", "reconcile", "restate", "reason", "reason"]
-    assert (solution.answer, solution.rounds, solution.early_exit) == ("42", 2, True)
+    assert pipeline.asked == ["reason", "reason", "reconcile", "restate", "reason", "reason", "reconcile"]
+    assert (solution.answer, solution.rounds, solution.early_exit) == ("42", 2, False)
     assert solution.restatements == ("Six sevens are asked for.",)
-    assert [attempt.round for attempt in solution.attempts] == [1, 1, 1, 2, 2]
+    assert [attempt.round for attempt in solution.attempts] == [1, 1, 1, 2, 2, 2]
     second = pipeline.engine.bodies[-1]["messages"][-1]["content"]
     assert PROBLEM.text in second
     assert "Six sevens are asked for." in second
