@@ -72,7 +72,7 @@ def _print_learned(found: Description) -> None:
     for name, options in policy.choices.items():
         shown = "; ".join(f"{option}: {_evidence([trials])}" for option, trials in options.items())
         out.print(f"Tried {name}: {shown}.", markup=False)
-    table = _table("Evidence", "task", "adapter", "mode", "right", "of", "95 % interval", "readable")
+    table = _table("Learned by calibration", "task", "adapter", "mode", "right", "of", "95 % interval", "readable")
     for each in policy.counts:
         cells = (each.task, each.adapter, each.mode, each.successes, each.trials, _interval(each), each.readable)
         table.add_row(*("" if cell is None else str(cell) for cell in cells))
