@@ -241,8 +241,8 @@ def _champion(client: MlflowClient, name: str) -> ModelVersion | None:
 
 def _scores_of(client: MlflowClient, version: ModelVersion) -> Scores | None:
     """The scores that were logged when a version was registered."""
-    run_id = version.tags.get(RUN, version.run_id)
-    if SCORES not in {file.path for file in client.list_artifacts(run_id)}:
+    run_id = version.tags.get(RUN) or version.run_id
+    if run_id is None or SCORES not in {file.path for file in client.list_artifacts(run_id)}:
         return None
     with TemporaryDirectory() as folder:
         return Scores.model_validate_json(Path(client.download_artifacts(run_id, SCORES, folder)).read_text("utf-8"))

@@ -16,7 +16,7 @@ from typing import Any
 
 import pandas as pd
 from mlflow.models import set_model
-from mlflow.pyfunc import PythonModel, PythonModelContext
+from mlflow.pyfunc.model import PythonModel, PythonModelContext
 
 from coda.optimize.artifact import load, read_manifest
 from coda.program.concurrency import gather_ordered, run_sync
@@ -54,7 +54,9 @@ class CompiledPipeline(PythonModel):
         )
         self.program: Coda = load(folder, engine=Engine(config))
 
-    def predict(self, context: PythonModelContext, model_input: pd.DataFrame) -> pd.DataFrame:
+    def predict(
+        self, context: PythonModelContext, model_input: pd.DataFrame, params: dict[str, Any] | None = None
+    ) -> pd.DataFrame:
         """Solve the problems, all at once.
 
         Returns:
