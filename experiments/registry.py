@@ -112,6 +112,18 @@ def write_model(folder: Path, out: Path) -> None:
             signature=ModelSignature(inputs=asked, outputs=given),
             pip_requirements=[f"coda-conductor=={__version__}"],
         )
+    _forget_origin(out / "MLmodel", folder)
+
+
+def _forget_origin(file: Path, folder: Path) -> None:
+    """Leave no path of this machine in a model: MLflow notes two, and reads no more than the last part of one."""
+    from mlflow.models import Model
+
+    model = Model.load(str(file))
+    flavor = model.flavors["python_function"]
+    flavor["model_code_path"] = CODE.name
+    flavor["artifacts"]["artefact"]["uri"] = folder.resolve().name
+    model.save(str(file))
 
 
 def register(
@@ -209,6 +221,7 @@ class _Registrar:
                 commit_message=f"{prompt.name} of {self.name}, version {number}",
                 tags={VERSION: f"models:/{self.name}/{number}", RUN: run_id, DIGEST: self.digest},
             )
+            client.link_prompt_version_to_run(run_id, found)
             made.append(f"{found.name}/{found.version}")
         if made:
             client.set_model_version_tag(self.name, str(number), "coda.prompts", " ".join(made))

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 from compiled import compiled
+from local_engine import LocalEngine
 
 from coda.cli import app
 from coda.cli.console import run
 from coda.optimize.artifact import BenchmarkReference, Gain, Manifest, ModeTrials, Policy, Score, Trials, save
 from coda.program.conductor import Coda
+from coda.program.settings import Settings
 
 MANIFEST = Manifest(
     model="openai/test-model",
@@ -94,6 +96,18 @@ def test_show_refuses_what_was_changed(call: Any, art: Path) -> None:
         assert (status, out) == (2, "")
         assert f"{name} was changed after it was saved. Restore it" in err
         file.write_bytes(kept)
+
+
+def test_another_model_and_another_version_are_said_and_used_all_the_same(call: Any, tmp_path: Path) -> None:
+    program = Coda(Settings(adapter="plain", plan=False, paths=("reason",), quorum=1))
+    manifest = MANIFEST.model_copy(update={"model": "openai/other", "versions": {"dspy": "3.0"}})
+    save(program, tmp_path / "art", manifest=manifest, policy=Policy())
+    with LocalEngine("Answer: 42") as server:
+        engine = ("--model", "openai/test-model", "--api-base", server.api_base)
+        status, out, err = call("solve", "What is 6 * 7?", *engine, "--program", "art")
+    assert (status, out) == (0, "42\n")
+    assert "compiled for openai/other, and openai/test-model may want other prompts" in err
+    assert "compiled with dspy 3.0, and this is dspy" in err
 
 
 def test_diff_says_in_what_two_pipelines_differ(call: Any, art: Path, other: Path) -> None:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import socket
 import subprocess
 import sys
+import time
+import urllib.request
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +20,7 @@ from local_engine import LocalEngine
 from coda.data.examples import Benchmark, Example
 from coda.errors import RunError, TrackingError, UsageError
 from coda.experiments.champion import first_champion
-from coda.experiments.registry import Registration, default_name, register, write_model
+from coda.experiments.registry import CODE, Registration, default_name, register, write_model
 from coda.experiments.tracking import Tracker
 from coda.optimize.artifact import BenchmarkReference, Gain, Manifest, Policy, load, save
 from coda.optimize.evaluate import EvaluationConfig, evaluate
@@ -104,6 +108,45 @@ def test_registered_pipeline_loads_and_answers_in_a_fresh_process(store: Path, t
     assert made.champion
 
 
+@pytest.mark.slow
+def test_exported_model_is_served_by_mlflow(tmp_path: Path) -> None:
+    write_model(artefact(tmp_path / "art"), tmp_path / "model")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    serve = ["-m", "mlflow", "models", "serve", "-m", str(tmp_path / "model"), "--env-manager", "local"]
+    with LocalEngine("Answer: 42") as engine:
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        environment = {**os.environ, "PATH": path, "CODA_API_BASE": engine.api_base}
+        with subprocess.Popen(
+            [sys.executable, *serve, "-p", str(port)],
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        ) as server:
+            try:
+                while not _up(f"http://127.0.0.1:{port}/ping"):
+                    assert server.poll() is None, "the server ended"
+                    time.sleep(0.2)
+                asked = json.dumps({"dataframe_records": [{"problem": "What is 6 * 7?"}]}).encode()
+                request = urllib.request.Request(
+                    f"http://127.0.0.1:{port}/invocations", asked, {"Content-Type": "application/json"}
+                )
+                with urllib.request.urlopen(request) as reply:
+                    (answer,) = json.load(reply)["predictions"]
+            finally:
+                os.killpg(server.pid, signal.SIGKILL)
+    assert (answer["answer"], answer["stopped"]) == ("42", None)
+
+
+def _up(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url) as reply:
+            return bool(reply.status == 200)
+    except OSError:
+        return False
+
+
 def test_model_holds_no_pickle_and_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_KEY", SECRET)
     monkeypatch.setenv("CODA_API_KEY_ENV", "MY_KEY")
@@ -116,6 +159,8 @@ def test_model_holds_no_pickle_and_no_key(tmp_path: Path, monkeypatch: pytest.Mo
     written = b"".join(path.read_bytes() for path in files)
     assert SECRET.encode() not in written
     assert b"secret-host" not in written
+    assert str(tmp_path).encode() not in written
+    assert str(CODE.parent).encode() not in written
     assert (tmp_path / "model" / "artifacts" / "art" / "program.json").read_bytes() == (
         tmp_path / "art" / "program.json"
     ).read_bytes()
@@ -215,6 +260,8 @@ def test_tuned_prompts_are_registered_with_the_way_back(store: Path, client: Mlf
     run = client.get_run(prompt.tags["coda.run"])
     assert run.info.run_name == "register art"
     assert client.get_model_version("coda-prompts", "1").run_id == run.info.run_id
+    linked = json.loads(run.data.tags["mlflow.linkedPrompts"])
+    assert linked == [{"name": "coda-prompts.executor.reason", "version": "1"}]
     system, asked = prompt.template
     assert system["content"].startswith("Think hard.")
     assert "{{problem}}" in asked["content"]

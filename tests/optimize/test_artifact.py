@@ -324,6 +324,15 @@ def test_key_that_could_redirect_requests_is_refused(folder: Path, edit: Callabl
         load(folder)
 
 
+@pytest.mark.parametrize(("name", "read"), [("manifest.json", read_manifest), ("policy.json", read_policy)])
+def test_unknown_name_in_the_other_files_is_refused_too(
+    folder: Path, name: str, read: Callable[[Path], object]
+) -> None:
+    change(folder, name, lambda document: document.update(config=HOSTILE))
+    with pytest.raises(ArtifactError, match=rf"{name}: config: .*not permitted"):
+        read(folder)
+
+
 def test_demo_with_a_field_that_does_not_exist_is_refused(folder: Path) -> None:
     change(folder, "program.json", lambda p: p["predictors"]["executor.code"]["demos"][0].update(HOSTILE))
     with pytest.raises(ArtifactError, match=r"demo of executor.code holds fields that its signature has not: api_base"):
