@@ -7,6 +7,7 @@
     ├── RunError        2    a run directory belongs to another configuration, or to another process
     ├── SandboxError    1    model-written code cannot be run safely here
     ├── EngineError     1    the Engine failed; ``kind`` says how
+    ├── TrackingError   1    MLflow's store failed where nothing can be done without it
     └── BudgetExceeded  3    the next request would break a limit that the user set
 
 A message says what happened, where, and what to do next, in that order. Wrong answers, failing programs and
@@ -26,6 +27,7 @@ __all__ = [
     "FaultKind",
     "RunError",
     "SandboxError",
+    "TrackingError",
     "UsageError",
 ]
 
@@ -78,6 +80,10 @@ class RunError(CodaError):
 
 class SandboxError(CodaError):
     """Model-written code cannot be run safely on this machine."""
+
+
+class TrackingError(CodaError):
+    """MLflow's store failed, and what was asked for cannot be done without it."""
 
 
 class EngineError(CodaError):

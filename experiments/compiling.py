@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coda.data.benchmarks import load
+from coda.errors import CodaError
+from coda.experiments.curve import Curve
+from coda.experiments.registry import register
 from coda.experiments.tracking import TrackedRun, Tracker
 from coda.optimize.artifact import ensure_replaceable, save
 from coda.optimize.compile import Compilation, CompileConfig, Compiler, Splits
@@ -42,6 +45,7 @@ class _Watcher:
     run: TrackedRun
     show: Show
     say: Callable[[str], None]
+    curve: Curve
 
     def on_phase(self, phase: str, detail: str) -> None:
         self.say(f"{phase}: {detail}")
@@ -49,7 +53,7 @@ class _Watcher:
     @contextmanager
     def measuring(self, name: str, run_dir: Path) -> Iterator[Observer]:
         with self.run.child(name, run_dir=run_dir) as child, self.show(name) as shown:
-            yield Observers(shown, child)
+            yield Observers(shown, child, self.curve)
 
 
 def compile_and_save(
@@ -80,7 +84,8 @@ def compile_and_save(
     params = {"compile": config.model_dump(mode="json"), "settings": program.settings.model_dump(mode="json")}
     tags = {"coda.kind": "compile", "coda.benchmark": splits.test.name}
     with tracker.run(f"compile {splits.test.name}", params=params, tags=tags) as run:
-        found = Compiler(program, splits, config, run_dir=run_dir, watcher=_Watcher(run, show, say)).run()
+        watcher = _Watcher(run, show, say, Curve(run, program.own_engine))
+        found = Compiler(program, splits, config, run_dir=run_dir, watcher=watcher).run()
         save(
             found.best.program,
             out,
@@ -98,4 +103,16 @@ def compile_and_save(
         )
         run.artifact(out, "artefact")
         run.artifact(run_dir / "calls.jsonl")
+        if tracker.register:
+            _register(out, run, run_dir / "test", say)
     return found
+
+
+def _register(folder: Path, run: TrackedRun, results: Path, say: Callable[[str], None]) -> None:
+    """Register what was compiled; a registry that fails takes nothing of it away."""
+    try:
+        found = register(folder, run, results=results if (results / "results.jsonl").exists() else None)
+    except CodaError as error:
+        say(f"registry: {error}")
+        return
+    say(f"registry: {found.uri}. {found.why}")

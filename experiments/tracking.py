@@ -1,4 +1,4 @@
-"""MLflow: every evaluation and every compilation is a run. The only module that imports it, and only when it is used.
+"""MLflow: every evaluation and every compilation is a run. MLflow is imported only when it is used.
 
 The default store is a SQLite file; a server does as well. Tracking never endangers what was paid for: when the store
 fails, one warning says so, tracking stops, and the run directory has everything. Names of metrics: docs/tracking.md.
@@ -55,6 +55,7 @@ class Tracker:
         directory: Where the default store and its artefacts go.
         experiment: The MLflow experiment.
         trace: The share of problems that are traced, from 0 to 1. A trace costs about 40 ms of the event loop's time.
+        register: Whether what is compiled goes into the model registry (`coda.experiments.registry`).
 
     Raises:
         UsageError: The URI is of a kind that MLflow cannot use.
@@ -65,11 +66,18 @@ class Tracker:
     """
 
     def __init__(
-        self, uri: str | None = None, *, directory: Path, experiment: str = "coda", trace: float = 0.0
+        self,
+        uri: str | None = None,
+        *,
+        directory: Path,
+        experiment: str = "coda",
+        trace: float = 0.0,
+        register: bool = False,
     ) -> None:
         self.uri = uri or f"sqlite:///{directory.resolve() / 'mlflow.db'}"
         self.experiment = experiment
         self.trace = trace
+        self.register = register
         self._client: MlflowClient | None = None
         self._experiment_id = ""
         self._failed = False
@@ -275,9 +283,18 @@ class TrackedRun:
         self.tags(tags)
         self.dataset(summary.benchmark, summary.digest, source=f"{summary.benchmark}/{summary.split}")
 
+    def act(self, doing: str, action: Callable[[MlflowClient, str], T]) -> T | None:
+        """Do something with the store and this run's id; ``None`` where the store has failed, now or before.
+
+        Args:
+            doing: What it is, for the warning.
+            action: Does it.
+        """
+        run_id = self.id
+        return None if run_id is None else self._tracker._try(doing, lambda client: action(client, run_id))
+
     def _log(self, doing: str, action: Callable[..., object]) -> None:
-        if self.id is not None:
-            self._tracker._try(doing, lambda client: action(client, self.id))
+        self.act(doing, action)
 
 
 def _experiment(client: MlflowClient, name: str, artifacts: str | None) -> str:

@@ -10,7 +10,7 @@ from coda.optimize.prompts import Dialect, Format, render
 from coda.program.conductor import Coda
 from coda.program.engine.profiles import own_profiles
 
-__all__ = ["Format", "export"]
+__all__ = ["Format", "differing_files", "export"]
 
 
 def export(source: Coda | Path, format: Format, out: Path) -> list[Path]:
@@ -28,23 +28,42 @@ def export(source: Coda | Path, format: Format, out: Path) -> list[Path]:
         UsageError: There is no such format, or the files cannot be written.
         ArtifactError: The folder's artefact cannot be loaded.
     """
-    if isinstance(source, Path):
-        manifest = read_manifest(source)
-        rendered = render(load(source), format, dialect=_dialect(manifest), model=manifest.model)
-    elif source.engine is not None:
-        rendered = render(source, format, dialect=Dialect.of(source.engine), model=source.engine.config.model)
-    else:
-        rendered = render(source, format)
-    single = format == "python" and out.suffix == ".py"
-    paths = []
+    rendered = _rendered(source, format, out)
     try:
-        for name, content in rendered.items():
-            paths.append(out if single else out / name)
-            paths[-1].parent.mkdir(parents=True, exist_ok=True)
-            paths[-1].write_bytes(content)
+        for path, content in rendered.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
     except OSError as error:
         raise UsageError(f"Cannot write to {out}: {error.strerror}. Choose another place.") from error
-    return paths
+    return list(rendered)
+
+
+def differing_files(source: Coda | Path, format: Format, out: Path) -> list[Path]:
+    """The exported files that are not what `export` would write there now: changed, or missing.
+
+    Args:
+        source: The program, or the folder of a compiled one.
+        format: The format.
+        out: Where they were exported to.
+
+    Raises:
+        ArtifactError: The folder's artefact cannot be loaded.
+    """
+    rendered = _rendered(source, format, out)
+    return [path for path, content in rendered.items() if not path.is_file() or path.read_bytes() != content]
+
+
+def _rendered(source: Coda | Path, format: Format, out: Path) -> dict[Path, bytes]:
+    """The files of an export, by where they go."""
+    if isinstance(source, Path):
+        manifest = read_manifest(source)
+        files = render(load(source), format, dialect=_dialect(manifest), model=manifest.model)
+    elif source.engine is not None:
+        files = render(source, format, dialect=Dialect.of(source.engine), model=source.engine.config.model)
+    else:
+        files = render(source, format)
+    single = format == "python" and out.suffix == ".py"
+    return {out if single else out / name: content for name, content in files.items()}
 
 
 def _dialect(manifest: Manifest) -> Dialect | None:

@@ -1,4 +1,4 @@
-"""``coda export`` and ``coda show``: what is in a compiled pipeline, and its prompts for use anywhere."""
+"""``coda export``: a compiled pipeline's prompts for use anywhere."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
-from rich.table import Table
 
-from coda.cli.console import emit_json, note, out
-from coda.cli.options import Json
-from coda.optimize.artifact import Description, check_prompts, describe
+from coda.cli.console import note
+from coda.cli.console import out as stdout
+from coda.errors import UsageError
+from coda.optimize.artifact import check_prompts
+from coda.optimize.export import Format, differing_files
 from coda.optimize.export import export as write_prompts
 
 
 def export(
     folder: Path,
     *,
-    format: Literal["messages", "markdown", "jinja", "python"] = "markdown",
+    format: Literal["messages", "markdown", "jinja", "python", "mlflow"] = "markdown",
     out: Annotated[Path | None, Parameter(name="--out")] = None,
     check: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
@@ -25,71 +26,36 @@ def export(
 
     Args:
         folder: The compiled pipeline.
-        format: "messages" (OpenAI JSON with slots), "markdown" (to read), "jinja" (templates), or "python" (one file
-            that runs the prompts with the standard library alone).
-        out: Where to; by default FOLDER-prompts.
-        check: Write nothing; render the prompts in the folder again and say which are not as they should be.
+        format: "messages" (OpenAI JSON with slots), "markdown" (to read), "jinja" (templates), "python" (one file that
+            runs the prompts with the standard library alone), or "mlflow" (a model for `mlflow models serve`).
+        out: Where to; by default FOLDER-prompts, or FOLDER-mlflow.
+        check: Write nothing; render again, and say which of the files in --out (by default: of the prompts in the
+            compiled pipeline itself) are not what is rendered now. Ends with 1 where there are some.
     """
-    from coda.cli.console import out as stdout
-
+    if format == "mlflow":
+        if check:
+            raise UsageError("--check compares prompts; an MLflow model is checked by its hashes when it is loaded.")
+        return _model(folder, out or folder.with_name(f"{folder.name}-mlflow"))
     if check:
-        stale = check_prompts(folder)
-        for name in stale:
-            note(f"{folder / 'prompts' / name} is not what the program renders now.")
-        return 1 if stale else 0
-    target = out or folder.with_name(f"{folder.name}-prompts")
-    for path in write_prompts(folder, format, target):
+        return _check(folder, format, out)
+    for path in write_prompts(folder, format, out or folder.with_name(f"{folder.name}-prompts")):
         stdout.print(str(path), markup=False)
     return 0
 
 
-def show(folder: Path, *, json: Json = False) -> int:
-    """Show what a compiled pipeline holds, what was learned, and what it was measured at.
+def _model(folder: Path, out: Path) -> int:
+    from coda.experiments.registry import write_model
 
-    Args:
-        folder: The compiled pipeline.
-        json: Print one JSON document on stdout.
-    """
-    found = describe(folder)
-    if json:
-        emit_json(found)
-        return 0
-    manifest, benchmark = found.manifest, found.manifest.benchmark
-    where = benchmark.name if benchmark is not None else "no benchmark"
-    out.print(f"Compiled for {manifest.model} on {where} with {manifest.optimizer}, {manifest.created}.", markup=False)
-    out.print(_scores(found))
-    out.print(_learned(found))
-    out.print(_predictors(found))
-    for name, value in found.settings.items():
-        out.print(f"setting {name} = {value}", markup=False)
-    for caveat in found.caveats:
-        note(caveat)
+    write_model(folder, out)
+    stdout.print(str(out), markup=False)
     return 0
 
 
-def _scores(found: Description) -> Table:
-    table = _table("Measured", "program", "split", "n", "accuracy", "95 % interval", "calls", "tokens")
-    for each in found.manifest.scores:
-        low, high = each.ci95
-        cells = (each.program, each.split, each.n, f"{each.accuracy:.1%}", f"{low:.1%} to {high:.1%}")
-        table.add_row(*map(str, cells), str(each.usage.calls), str(each.usage.tokens))
-    return table
-
-
-def _learned(found: Description) -> Table:
-    table = _table("Learned by calibration", "task", "adapter", "mode", "right", "of", "readable")
-    for each in found.policy.counts:
-        table.add_row(*map(str, (each.task, each.adapter, each.mode, each.successes, each.trials, each.readable)))
-    return table
-
-
-def _predictors(found: Description) -> Table:
-    table = _table("Prompts", "predictor", "demos", "characters", "instruction")
-    for each in found.predictors:
-        tuned = "tuned" if each.tuned else "as written"
-        table.add_row(each.name, str(each.demos), str(each.characters), tuned)
-    return table
-
-
-def _table(title: str, *columns: str) -> Table:
-    return Table(*columns, title=title, title_justify="left", box=None, pad_edge=False)
+def _check(folder: Path, format: Format, out: Path | None) -> int:
+    if out is None:
+        stale = [folder / "prompts" / name for name in check_prompts(folder)]
+    else:
+        stale = differing_files(folder, format, out)
+    for path in stale:
+        note(f"{path} is not what the program renders now.")
+    return 1 if stale else 0

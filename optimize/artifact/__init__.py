@@ -3,7 +3,7 @@
 `save` and `load` are in `folder`, what the files hold is in `documents`, `difference` and `describe` in `comparison`.
 """
 
-from coda.optimize.artifact.comparison import Description, Difference, describe, difference
+from coda.optimize.artifact.comparison import DemoChange, Description, Difference, describe, difference
 from coda.optimize.artifact.documents import (
     BenchmarkReference,
     Cost,
@@ -20,6 +20,7 @@ from coda.optimize.artifact.folder import check_prompts, ensure_replaceable, loa
 __all__ = [
     "BenchmarkReference",
     "Cost",
+    "DemoChange",
     "Description",
     "Difference",
     "Gain",

@@ -17,8 +17,8 @@ from coda.optimize.identity import git_revision
 from coda.program.settings import AdapterStyle, Settings
 from coda.program.types import Frozen, Mode, Task, Usage
 
-SCHEMA_VERSION = 1
-"""Of the artefact as a whole. Raise it with a function in `coda.optimize.artifact.folder.MIGRATIONS`."""
+SCHEMA_VERSION = 2
+"""Of the artefact as a whole. Raise it with a function in `coda.optimize.artifact.migrations.MIGRATIONS`."""
 
 
 KIND: Final = "coda-artefact"

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from coda.errors import ArtifactError
 from coda.optimize.artifact.documents import KIND, SCHEMA_VERSION, Manifest, Policy, ProgramState
+from coda.optimize.artifact.migrations import MIGRATIONS, Documents
 from coda.optimize.artifact.state import program_of, state_of
 from coda.optimize.prompts.formats import encode, render
 from coda.program.conductor import Coda
@@ -21,12 +22,6 @@ from coda.program.engine import Engine
 from coda.program.tools.sandbox import Sandbox
 
 PROGRAM, POLICY, MANIFEST, PROMPTS = "program.json", "policy.json", "manifest.json", "prompts"
-
-Documents = dict[str, dict[str, Any]]
-"""The contents of ``manifest.json``, ``program.json`` and ``policy.json``, by file name."""
-
-MIGRATIONS: dict[int, Callable[[Documents], Documents]] = {}
-"""For each schema version that has a successor: how to bring an artefact one version further."""
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -121,7 +116,12 @@ def _read(folder: Path, *, prompts: bool = True) -> Documents:
     contents = _unchanged(folder, manifest.get("files"), prompts=prompts)
     documents = {MANIFEST: manifest, **{name: _json(folder / name, contents[name]) for name in (PROGRAM, POLICY)}}
     while version != SCHEMA_VERSION:
-        documents = MIGRATIONS[version](documents)
+        try:
+            documents = MIGRATIONS[version](documents)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ArtifactError(
+                f"{folder} is damaged: it is not what schema version {version} holds ({error!r}). {_CHANGED}"
+            ) from error
         version = documents[MANIFEST]["schema_version"]
     return documents
 

@@ -29,7 +29,8 @@ from coda.optimize.artifact import (
     save,
 )
 from coda.optimize.artifact import folder as on_disk
-from coda.optimize.artifact.documents import ModeTrials
+from coda.optimize.artifact.documents import SCHEMA_VERSION, ModeTrials
+from coda.optimize.artifact.migrations import MIGRATIONS, Documents
 from coda.optimize.artifact.state import program_of, state_of
 from coda.optimize.identity import identify
 from coda.optimize.prompts import prompts_of
@@ -269,7 +270,7 @@ def test_folder_that_is_no_artefact(tmp_path: Path) -> None:
 @pytest.mark.parametrize("version", [99, 0, "1", None, True])
 def test_unknown_schema_says_what_to_do(folder: Path, version: object) -> None:
     change(folder, "manifest.json", lambda manifest: manifest.update(schema_version=version))
-    with pytest.raises(ArtifactError, match=r"schema version .* reads up to 1.*pip install -U coda-conductor"):
+    with pytest.raises(ArtifactError, match=r"schema version .* reads up to 2.*pip install -U coda-conductor"):
         load(folder)
 
 
@@ -321,6 +322,15 @@ def test_key_that_could_redirect_requests_is_refused(folder: Path, edit: Callabl
     change(folder, "program.json", edit)
     with pytest.raises(ArtifactError, match=r"program\.json: .*(not permitted|valid dictionary|Field required)"):
         load(folder)
+
+
+@pytest.mark.parametrize(("name", "read"), [("manifest.json", read_manifest), ("policy.json", read_policy)])
+def test_unknown_name_in_the_other_files_is_refused_too(
+    folder: Path, name: str, read: Callable[[Path], object]
+) -> None:
+    change(folder, name, lambda document: document.update(config=HOSTILE))
+    with pytest.raises(ArtifactError, match=rf"{name}: config: .*not permitted"):
+        read(folder)
 
 
 def test_demo_with_a_field_that_does_not_exist_is_refused(folder: Path) -> None:
@@ -380,15 +390,56 @@ def test_other_model_or_version_is_said() -> None:
     assert python.startswith("It was compiled with python 3.10.1, and this is python 3.")
 
 
-def test_old_schema_is_brought_forward(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def rename(documents: on_disk.Documents) -> on_disk.Documents:
+VERSION_1 = Path(__file__).with_name("version-1")
+"""An artefact that the last coda with schema version 1 wrote."""
+
+
+def test_artefact_of_schema_1_is_brought_forward(tmp_path: Path) -> None:
+    program = load(VERSION_1)
+    settings = program.settings
+    assert (settings.adapter, settings.paths, settings.quorum) == ("json", ("code", "reason"), 3)
+    assert (settings.straight, settings.max_rounds, settings.written_tests) == (False, 1, False)
+    assert program.executor.sampling.max_tokens == 700
+    assert program.executor.code.signature.instructions.startswith("Write a short Python program")
+    assert program.executor.code.demos[0].program == "print(1 + 1)"
+    (demo,) = program.planner.propose.demos
+    assert [step.action for step in demo.paths[0].steps] == ["read the numbers", "add"]
+    assert program.verifier.judge.signature.instructions == Coda().verifier.judge.signature.instructions
+    assert read_manifest(VERSION_1).schema_version == 2
+    assert read_policy(VERSION_1).counts[0].successes == 5
+    save(program, tmp_path / "again", manifest=read_manifest(VERSION_1), policy=read_policy(VERSION_1))
+    assert prompts_of(load(tmp_path / "again")) == prompts_of(program)
+
+
+def test_executor_of_schema_1_sends_the_messages_that_it_exported_then() -> None:
+    (prompt,) = (each for each in prompts_of(load(VERSION_1)) if each.name == "executor.code")
+    exported = json.loads((VERSION_1 / "prompts" / "executor.code.json").read_text("utf-8"))["messages"]
+    assert prompt.fill(problem="?", approach="")[:-1] == exported[:-1]
+
+
+def test_old_artefact_is_whole_or_refused_too(tmp_path: Path) -> None:
+    shutil.copytree(VERSION_1, tmp_path / "art")
+    change(tmp_path / "art", "program.json", lambda program: program.pop("predictors"))
+    with pytest.raises(ArtifactError, match="not what schema version 1 holds"):
+        load(tmp_path / "art")
+    change(tmp_path / "art", "program.json", lambda program: program.update(predictors={}), cover_up=False)
+    with pytest.raises(ArtifactError, match=r"program\.json was changed after it was saved"):
+        load(tmp_path / "art")
+
+
+def test_steps_of_migration_follow_each_other(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def rename(documents: Documents) -> Documents:
         settings = documents["program.json"]["settings"]
         settings["quorum"] = settings.pop("agreement")
-        return {**documents, "manifest.json": {**documents["manifest.json"], "schema_version": 2}}
+        return {**documents, "manifest.json": {**documents["manifest.json"], "schema_version": 3}}
 
     change(folder, "program.json", lambda program: program["settings"].update(agreement=3))
     change(folder, "program.json", lambda program: program["settings"].pop("quorum"))
-    monkeypatch.setattr(on_disk, "SCHEMA_VERSION", 2)
-    monkeypatch.setitem(on_disk.MIGRATIONS, 1, rename)
+    monkeypatch.setattr(on_disk, "SCHEMA_VERSION", 3)
+    monkeypatch.setitem(MIGRATIONS, 2, rename)
     assert load(folder).settings.quorum == 3
-    assert read_manifest(folder).schema_version == 2
+    assert read_manifest(folder).schema_version == 3
+
+
+def test_every_older_schema_has_a_step() -> None:
+    assert sorted(MIGRATIONS) == list(range(1, SCHEMA_VERSION))

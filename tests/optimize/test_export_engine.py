@@ -65,8 +65,10 @@ def inputs_of(predictor: dspy.Predict, text: str, other: str) -> dict[str, Any]:
 def test_every_predictor_sends_what_every_format_gives(
     server: LocalEngine, style: AdapterStyle, demos: bool, tmp_path: Path
 ) -> None:
+    program = compiled(style, demos=demos)
+    assert all(bool(predictor.demos) is demos for _, predictor in program.named_predictors())
     with opened(server) as engine:
-        check_parity(server, with_engine(compiled(style, demos=demos), engine), tmp_path)
+        check_parity(server, with_engine(program, engine), tmp_path)
 
 
 @pytest.mark.parametrize("demos", [True, False], ids=["demos", "no-demos"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal, get_args, get_origin
+
 import dspy
 
 from coda.program.conductor import Coda
@@ -16,7 +18,7 @@ NASTY = (
 
 
 def compiled(style: AdapterStyle = "fields", *, demos: bool = True, nasty: str = NASTY, **settings: object) -> Coda:
-    """A program with tuned instructions and demos, complete ones and one that lacks an input."""
+    """A program with tuned instructions and demos for every predictor, complete ones and one that lacks an input."""
     values = {"adapter": style, "executor_stage": StageSettings(temperature=0.2, max_tokens=700), **settings}
     program = Coda(Settings.model_validate(values))
     if not demos:
@@ -40,4 +42,19 @@ def compiled(style: AdapterStyle = "fields", *, demos: bool = True, nasty: str =
     predictors["verifier.compare"].demos = [
         dspy.Example(problem="?", first="Answer: 1", second=nasty, reasoning=nasty, better="first")
     ]
+    for predictor in predictors.values():
+        predictor.demos = predictor.demos or [dspy.Example(augmented=True, **_values(predictor.signature, nasty))]
     return program
+
+
+def _values(signature: type[dspy.Signature], text: str) -> dict[str, object]:
+    """A value of the right type for every field."""
+    return {name: _value(field.annotation, text) for name, field in signature.fields.items()}
+
+
+def _value(annotation: object, text: str) -> object:
+    if get_origin(annotation) is Literal:
+        return get_args(annotation)[0]
+    if get_origin(annotation) is list:
+        return [text, "two"]
+    return 2 if annotation is int else text
