@@ -33,6 +33,16 @@ def metrics_of(summary: Summary) -> dict[str, float]:
     return metrics | (_gap_metrics(summary.gap) if summary.gap is not None else {})
 
 
+def beside_metrics(summary: Summary) -> dict[str, float]:
+    """The baselines that were measured beside a program, as metrics of its run."""
+    names = ("accuracy", "samples", "tokens_each", "own_tokens_each", "gain", "gained", "lost", "p")
+    found = {f"baseline/{each.baseline}/{name}": getattr(each, name) for each in summary.beside for name in names}
+    for each in summary.beside:
+        low, high = each.gain_ci95
+        found |= {f"baseline/{each.baseline}/gain/low": low, f"baseline/{each.baseline}/gain/high": high}
+    return {name: float(value) for name, value in found.items()}
+
+
 def _gap_metrics(gap: GapReport) -> dict[str, float]:
     metrics = {f"gap/{name}": getattr(gap, name) for name in ("single", "oracle", "majority", "verified", "final")}
     metrics |= {f"lost/{loss}": float(count) for loss, count in gap.lost.items()}

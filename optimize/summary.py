@@ -47,6 +47,36 @@ class Facts(Frozen):
     stopped: Stop | None = None
 
 
+class Beside(Frozen):
+    """A baseline that was measured beside a program, on the same problems (`coda.experiments.equal_tokens`)."""
+
+    baseline: str
+    samples: float
+    """Answers to each problem that it drew."""
+    run_dir: str
+    """Where it is, seen from the program's run directory."""
+    n: int
+    """Results."""
+    accuracy: float
+    ci95: tuple[float, float]
+    tokens_each: float
+    """What its replies are worth for each result, those included that came from the cache."""
+    own_tokens_each: float
+    """The same of the program."""
+    calls: int
+    tokens: int
+    """What was paid for it; samples that another baseline had drawn cost nothing."""
+    gain: float
+    """The program's accuracy minus the baseline's, over the problems that both have."""
+    gain_ci95: tuple[float, float]
+    gained: int
+    """Problems on which the program scored higher."""
+    lost: int
+    """Problems on which the baseline did."""
+    p: float
+    """McNemar's exact two-sided p-value."""
+
+
 class Summary(Facts):
     """What a run measured."""
 
@@ -84,6 +114,8 @@ class Summary(Facts):
     """The smallest paired difference that so many problems can show at all."""
     gap: GapReport | None
     """``None`` where there are no results."""
+    beside: tuple[Beside, ...] = ()
+    """Baselines that were measured beside it, by the last command."""
 
 
 class Tally:

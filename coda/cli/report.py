@@ -9,7 +9,7 @@ from rich.table import Table
 from coda.cli.console import emit_json, note, out
 from coda.optimize.compile import Compilation
 from coda.optimize.gap import GapReport
-from coda.optimize.summary import Summary
+from coda.optimize.summary import Beside, Summary
 
 __all__ = ["emit_json", "show_compilation", "show_summary"]
 
@@ -28,6 +28,8 @@ def show_summary(summary: Summary, run_dir: Path) -> None:
     out.print(facts)
     if summary.gap is not None:
         out.print(_gap(summary.gap))
+    if summary.beside:
+        _show_beside(summary)
     note(
         f"{summary.problems} problems cannot show a difference of less than "
         f"{summary.smallest_visible_gain * 100:.0f} points."
@@ -35,6 +37,30 @@ def show_summary(summary: Summary, run_dir: Path) -> None:
     if summary.stopped is not None:
         note(f"Stopped early ({summary.stopped.reason}): {summary.stopped.message}")
     note(f"Everything is in {run_dir}")
+
+
+def _show_beside(summary: Summary) -> None:
+    """Print the program and its baselines, one below the other, and its gain over each."""
+    table = Table(title="Beside it, same Engine and problems", title_justify="left", box=None, pad_edge=False)
+    for column in ("", "accuracy", "95 % interval", "tokens each"):
+        table.add_column(column, justify="right" if column else "left")
+    own = summary.beside[0].own_tokens_each
+    rows = [(summary.program, summary.accuracy, summary.ci95, own)]
+    rows += [(_name(each), each.accuracy, each.ci95, each.tokens_each) for each in summary.beside]
+    for name, accuracy, (low, high), tokens in rows:
+        table.add_row(name, f"{accuracy:.1%}", f"{low:.1%} to {high:.1%}", f"{tokens:.0f}")
+    out.print(table)
+    for each in summary.beside:
+        low, high = each.gain_ci95
+        out.print(
+            f"gain over {_name(each)}: {each.gain * 100:+.1f} points ({low * 100:+.1f} to {high * 100:+.1f}), "
+            f"{each.gained} gained, {each.lost} lost, p = {each.p:.2g}"
+        )
+
+
+def _name(baseline: Beside) -> str:
+    named = baseline.baseline
+    return named if named == "single" else f"{named}, {baseline.samples:g} samples"
 
 
 def _gap(gap: GapReport) -> Table:
