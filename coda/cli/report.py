@@ -9,6 +9,7 @@ from rich.table import Table
 from coda.cli.console import emit_json, note, out
 from coda.optimize.compile import Compilation
 from coda.optimize.gap import GapReport
+from coda.optimize.stats import smallest_visible_gain
 from coda.optimize.summary import Beside, Summary
 
 __all__ = ["emit_json", "show_compilation", "show_summary"]
@@ -22,6 +23,9 @@ def show_summary(summary: Summary, run_dir: Path) -> None:
     facts.add_row("n", f"{summary.n} results on {summary.problems} problems of {summary.benchmark}/{summary.split}")
     facts.add_row("cost", f"{summary.calls} calls, {summary.tokens} tokens, {summary.seconds:.1f} s")
     facts.add_row("early exit", f"{summary.early_exit:.0%} of results")
+    if summary.samples > 1:
+        k = max(summary.pass_at, default=1)
+        facts.add_row("samples", f"pass@{k} {summary.pass_at.get(k, 0):.1%}, maj@{k} {summary.maj_at.get(k, 0):.1%}")
     for kind, count in summary.errors.items():
         facts.add_row("errors", f"{count} × {kind}")
     facts.add_row("sandbox", summary.sandbox)
@@ -36,7 +40,7 @@ def show_summary(summary: Summary, run_dir: Path) -> None:
     )
     if summary.stopped is not None:
         note(f"Stopped early ({summary.stopped.reason}): {summary.stopped.message}")
-    note(f"Everything is in {run_dir}")
+    note(f"Everything is in {run_dir}; stage by stage: coda gaps {run_dir}")
 
 
 def _show_beside(summary: Summary) -> None:
@@ -96,6 +100,10 @@ def show_compilation(found: Compilation, folder: Path) -> None:
         f"gain over the baseline: {gain.difference.mean * 100:+.1f} points "
         f"({gain.difference.low * 100:+.1f} to {gain.difference.high * 100:+.1f}), "
         f"{gain.gained} gained, {gain.lost} lost, p = {gain.p:.2g}"
+    )
+    note(
+        f"{gain.difference.n} problems cannot show a difference of less than "
+        f"{smallest_visible_gain(gain.difference.n) * 100:.0f} points."
     )
     low, high = found.test.ci95
     out.print(f"test split, once: [bold]{found.test.accuracy:.1%}[/] of {found.test.n}, {low:.1%} to {high:.1%}")
