@@ -12,7 +12,7 @@ from coda.optimize.summary import Summary
 
 PLAIN = (
     *("accuracy", "score", "n", "problems", "calls", "tokens", "prompt_tokens", "completion_tokens"),
-    *("reasoning_tokens", "cached", "seconds", "early_exit"),
+    *("reasoning_tokens", "cached", "seconds", "early_exit", "smallest_visible_gain"),
 )
 """Fields of a summary that are metrics under their own names."""
 
@@ -24,6 +24,8 @@ def metrics_of(summary: Summary) -> dict[str, float]:
     """A summary's figures as metrics."""
     metrics = {name: float(getattr(summary, name)) for name in PLAIN}
     metrics["accuracy/low"], metrics["accuracy/high"] = summary.ci95
+    if summary.se is not None:
+        metrics["accuracy/se"] = summary.se
     metrics |= {f"pass_at/{k}": value for k, value in summary.pass_at.items()}
     metrics |= {f"maj_at/{k}": value for k, value in summary.maj_at.items()}
     metrics["errors"] = float(sum(summary.errors.values()))

@@ -92,6 +92,8 @@ class Summary(Facts):
     """The share of results that are right (avg@k for k samples); errors count as wrong."""
     ci95: tuple[float, float]
     """Its 95 % interval; see `coda.optimize.stats.accuracy`."""
+    se: float | None = None
+    """Its standard error, clustered by problem; ``None`` for fewer than two problems."""
     score: float
     """The mean of the grader's scores; equal to ``accuracy`` where it gives no partial credit."""
     pass_at: dict[int, float]
@@ -165,6 +167,7 @@ class Tally:
             samples=self.samples,
             accuracy=estimate.mean,
             ci95=(estimate.low, estimate.high),
+            se=stats.clustered_error(right) if len(right) > 1 else None,
             score=fmean(each.score for each in findings) if findings else 0.0,
             pass_at=_pass_at(groups, self.samples),
             maj_at=_maj_at(groups, self.samples, classes),

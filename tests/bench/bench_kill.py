@@ -171,8 +171,8 @@ def compared(whole: Outcome, killed: Outcome) -> dict[str, Any]:
 def main() -> None:
     """Run both and compare; the exit status says whether they agree."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--problems", type=int, default=10_000)
-    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--problems", type=int, default=1000)
+    parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--latency", type=float, default=0.005)
     parser.add_argument("--seed", type=int, default=0, help="of the points at which it is killed")
     options = parser.parse_args()
