@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coda.data.examples import Benchmark
-from coda.errors import RunError
+from coda.errors import RunError, UsageError
 from coda.experiments.baselines import Baseline, BaselineName, equal_samples
 from coda.optimize.compare import compare
 from coda.optimize.evaluate import EvaluationConfig, evaluate
@@ -82,7 +82,7 @@ def measure_beside(
         The program's summary with `Summary.beside`; ``stopped`` where a baseline's measurement was.
 
     Raises:
-        UsageError: The Engine reports no tokens.
+        UsageError: The Engine reports no tokens, or the program has none of its own.
     """
     one = _measure(Baseline("single", program), problems, config, own.run_dir, watch)
     found, last = [_beside("single", 1.0, one, own)], one
@@ -146,6 +146,8 @@ def _at_equal_tokens(
 def _measure(
     baseline: Baseline, problems: Benchmark, config: EvaluationConfig, run_dir: Path, watch: Watch
 ) -> Measured:
+    if baseline.engine is None:
+        raise UsageError("Equal tokens are reckoned from an Engine's ledger: give the program an Engine of its own.")
     folder = run_dir / "baselines" / baseline.name
     with ledger_at(baseline.engine, folder / "calls.jsonl"), watch(baseline.name, folder) as observer:
         return Measured(evaluate(baseline, problems, config, run_dir=folder, observer=observer), folder)

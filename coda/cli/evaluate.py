@@ -170,7 +170,8 @@ def _beside(
             yield Observers(bar, child)
 
     summary = measure_beside(program, what.baseline, problems, what.config(), Measured(own, run.path), watch)
-    run.write_summary(summary)
+    # On the disk ``stopped`` is about the run alone: one that a baseline's errors stopped has no errors to ask again.
+    run.write_summary(summary.model_copy(update={"stopped": own.stopped}))
     tracked.metrics(beside_metrics(summary))
     return summary
 

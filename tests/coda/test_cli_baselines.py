@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections import Counter
@@ -91,6 +92,29 @@ def test_samples_of_baselines_are_shared_and_paid_for_once(call: Any) -> None:
     assert 0 < voted["calls"] <= 40 * (voted["samples"] - 1) + 20  # the first sample of each problem is the single call
     assert best["calls"] == 0  # all its samples are there, and none differ
     assert best["tokens_each"] == voted["tokens_each"] > single["tokens_each"]
+
+
+def test_best_of_n_is_measured_with_fewer_samples_where_its_comparisons_make_it_dearer(call: Any) -> None:
+    """Every sample gives another answer, so that all of them are compared."""
+    numbers = itertools.count()
+
+    def differing(messages: list[dict[str, Any]]) -> str:
+        text = str(messages).lower()
+        if "two attempts" in text:
+            return "Answer: first"
+        return answered(messages) if "number of paths" in text else f"Answer: {next(numbers)}"
+
+    with LocalEngine(differing) as server:
+        status, out, err = call(*evaluation(server, "--baseline", "best-of-n", "--json"))
+        asked = Counter(json.dumps(body, sort_keys=True) for body in server.bodies)
+    assert status == 0, err
+    best = json.loads(out)["beside"][-1]
+    first, *fewer = sorted(
+        (float(each.name.partition("@")[2]) for each in Path("run/baselines").glob("best*")), reverse=True
+    )
+    assert fewer[-1] == best["samples"] < first
+    assert best["tokens_each"] <= 1.1 * best["own_tokens_each"] or len(fewer) == 2
+    assert max(asked.values()) == 1
 
 
 def test_the_same_command_again_asks_nothing(call: Any) -> None:
