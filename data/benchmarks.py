@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from coda.data.bundled import BUNDLED, LICENCE, sample_file
@@ -13,13 +13,17 @@ from coda.data.collect import from_catalog, from_hub
 from coda.data.examples import SPLITS, Benchmark, Example, Split, digest_of
 from coda.data.files import ENDINGS, read_file
 from coda.data.rows import read_rows
-from coda.data.splits import sizes
+from coda.data.splits import near_duplicates, sizes
 from coda.errors import DataError
 
 __all__ = ["ALL", "Benchmark", "Example", "Split", "load", "names"]
 
 ALL = "all"
 """In place of a split's name: the whole benchmark."""
+
+MOST_COMPARED = 5000
+"""Problems among which near-duplicates are looked for at each loading, which takes half a second; ``coda data check``
+looks among any number."""
 
 
 def load(
@@ -55,7 +59,9 @@ def load(
         )
     if limit is not None:
         examples = _drawn(examples, limit, seed)
-    return whole.model_copy(update={"examples": examples, "split": wanted or ALL, "digest": digest_of(examples)})
+    notes = whole.notes if wanted is None else (*whole.notes, *_caution(name, whole))
+    changes = {"examples": examples, "split": wanted or ALL, "digest": digest_of(examples), "notes": notes}
+    return whole.model_copy(update=changes)
 
 
 def names() -> tuple[str, ...]:
@@ -76,6 +82,20 @@ def _gathered(name: str, split: str | None, data_file: Path | None, seed: int) -
     if path.suffix in ENDINGS or path.is_file():
         return _from_file(path.stem, path)
     raise _unknown(name)
+
+
+def _caution(name: str, whole: Benchmark) -> Iterator[str]:
+    """What to say about problems in different splits that are almost the same."""
+    if len(whole.examples) > MOST_COMPARED:
+        return
+    pairs = near_duplicates(whole.examples)
+    if pairs:
+        one, other, similarity = pairs[0]
+        yield (
+            f"{whole.name}: {len(pairs)} pair(s) of problems in different splits are nearly the same, such as "
+            f"{one.id} ({one.split}) and {other.id} ({other.split}), {similarity:.0%} alike: what is learned from one "
+            f"helps with the other. See them all with: coda data check {name}"
+        )
 
 
 def _from_file(name: str, file: Path, *, bundled: bool = False) -> Benchmark:

@@ -17,7 +17,6 @@ from typing import Literal
 import dspy
 
 from coda.errors import UsageError
-from coda.optimize.summary import Summary
 from coda.program.concurrency import run_sync
 from coda.program.conductor import Coda
 from coda.program.settings import Settings, Strategy
@@ -43,7 +42,7 @@ class Baseline(dspy.Module):
             by their content.
 
     Example:
-        >>> k = equal_samples(coda_summary, single_summary)  # doctest: +SKIP
+        >>> k = equal_samples(coda.tokens / coda.n, single.tokens / single.n)  # doctest: +SKIP
         >>> evaluate(Baseline("self-consistency", program, k), benchmark, run_dir=Path("runs/sc"))  # doctest: +SKIP
     """
 
@@ -101,16 +100,16 @@ def sampling(settings: Settings, samples: int, verifier: Strategy) -> Settings:
     )
 
 
-def equal_samples(program: Summary, single: Summary) -> float:
+def equal_samples(program: float, single: float) -> float:
     """How many single calls cost as many tokens as the program spends, for each problem on average; at least 1.
 
     Args:
-        program: What the program spent.
-        single: What the ``single`` baseline spent on the same problems.
+        program: Tokens that the program spends on each problem.
+        single: Tokens that the ``single`` baseline spends on each of the same problems.
 
     Raises:
         UsageError: The Engine reports no tokens.
     """
-    if not program.n or not single.n or not program.tokens or not single.tokens:
+    if not program or not single:
         raise UsageError("Equal tokens cannot be reckoned: the Engine reports none, or nothing was measured.")
-    return max(1.0, round((program.tokens / program.n) / (single.tokens / single.n), 2))
+    return max(1.0, round(program / single, 2))

@@ -12,7 +12,7 @@ from coda.optimize.summary import Summary
 
 PLAIN = (
     *("accuracy", "score", "n", "problems", "calls", "tokens", "prompt_tokens", "completion_tokens"),
-    *("reasoning_tokens", "cached", "seconds", "early_exit"),
+    *("reasoning_tokens", "cached", "seconds", "early_exit", "smallest_visible_gain"),
 )
 """Fields of a summary that are metrics under their own names."""
 
@@ -24,6 +24,8 @@ def metrics_of(summary: Summary) -> dict[str, float]:
     """A summary's figures as metrics."""
     metrics = {name: float(getattr(summary, name)) for name in PLAIN}
     metrics["accuracy/low"], metrics["accuracy/high"] = summary.ci95
+    if summary.se is not None:
+        metrics["accuracy/se"] = summary.se
     metrics |= {f"pass_at/{k}": value for k, value in summary.pass_at.items()}
     metrics |= {f"maj_at/{k}": value for k, value in summary.maj_at.items()}
     metrics["errors"] = float(sum(summary.errors.values()))
@@ -31,6 +33,16 @@ def metrics_of(summary: Summary) -> dict[str, float]:
     for stage, usage in summary.stages.items():
         metrics |= {f"stage/{stage}/calls": float(usage.calls), f"stage/{stage}/tokens": float(usage.tokens)}
     return metrics | (_gap_metrics(summary.gap) if summary.gap is not None else {})
+
+
+def beside_metrics(summary: Summary) -> dict[str, float]:
+    """The baselines that were measured beside a program, as metrics of its run."""
+    names = ("accuracy", "samples", "tokens_each", "own_tokens_each", "gain", "gained", "lost", "p")
+    found = {f"baseline/{each.baseline}/{name}": getattr(each, name) for each in summary.beside for name in names}
+    for each in summary.beside:
+        low, high = each.gain_ci95
+        found |= {f"baseline/{each.baseline}/gain/low": low, f"baseline/{each.baseline}/gain/high": high}
+    return {name: float(value) for name, value in found.items()}
 
 
 def _gap_metrics(gap: GapReport) -> dict[str, float]:

@@ -277,6 +277,8 @@ class TrackedRun:
     def on_end(self, summary: Summary) -> None:
         """An evaluation has ended: log its figures, and which data it used."""
         self.metrics(metrics_of(summary))
+        for point in summary.gap.effort if summary.gap is not None else ():
+            self.metrics({"effort/solved": point.solved}, step=point.tokens)
         tags = {"coda.model": summary.model, "coda.benchmark": summary.benchmark, "coda.program": summary.program}
         if summary.stopped is not None:
             tags["coda.stopped"] = summary.stopped.reason

@@ -47,6 +47,36 @@ class Facts(Frozen):
     stopped: Stop | None = None
 
 
+class Beside(Frozen):
+    """A baseline that was measured beside a program, on the same problems (`coda.experiments.equal_tokens`)."""
+
+    baseline: str
+    samples: float
+    """Answers to each problem that it drew."""
+    run_dir: str
+    """Where it is, seen from the program's run directory."""
+    n: int
+    """Results."""
+    accuracy: float
+    ci95: tuple[float, float]
+    tokens_each: float
+    """What its replies are worth for each result, those included that came from the cache."""
+    own_tokens_each: float
+    """The same of the program."""
+    calls: int
+    tokens: int
+    """What was paid for it; samples that another baseline had drawn cost nothing."""
+    gain: float
+    """The program's accuracy minus the baseline's, over the problems that both have."""
+    gain_ci95: tuple[float, float]
+    gained: int
+    """Problems on which the program scored higher."""
+    lost: int
+    """Problems on which the baseline did."""
+    p: float
+    """McNemar's exact two-sided p-value."""
+
+
 class Summary(Facts):
     """What a run measured."""
 
@@ -62,6 +92,8 @@ class Summary(Facts):
     """The share of results that are right (avg@k for k samples); errors count as wrong."""
     ci95: tuple[float, float]
     """Its 95 % interval; see `coda.optimize.stats.accuracy`."""
+    se: float | None = None
+    """Its standard error, clustered by problem; ``None`` for fewer than two problems."""
     score: float
     """The mean of the grader's scores; equal to ``accuracy`` where it gives no partial credit."""
     pass_at: dict[int, float]
@@ -84,6 +116,8 @@ class Summary(Facts):
     """The smallest paired difference that so many problems can show at all."""
     gap: GapReport | None
     """``None`` where there are no results."""
+    beside: tuple[Beside, ...] = ()
+    """Baselines that were measured beside it, by the last command."""
 
 
 class Tally:
@@ -133,6 +167,7 @@ class Tally:
             samples=self.samples,
             accuracy=estimate.mean,
             ci95=(estimate.low, estimate.high),
+            se=stats.clustered_error(right) if len(right) > 1 else None,
             score=fmean(each.score for each in findings) if findings else 0.0,
             pass_at=_pass_at(groups, self.samples),
             maj_at=_maj_at(groups, self.samples, classes),

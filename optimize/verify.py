@@ -6,21 +6,31 @@ Nothing is asked of an Engine, unless a strategy does.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from statistics import fmean
+from typing import cast
+
+from pydantic import Field
 
 from coda.data.examples import Example
 from coda.data.grading import Grade, agrade
+from coda.errors import EngineError, FaultKind
 from coda.optimize import stats
 from coda.optimize.recorded import Recorded, Sample
 from coda.program.answers import extract
+from coda.program.concurrency import gather_ordered
 from coda.program.settings import Settings, Strategy
+from coda.program.stage import noting_troubles
 from coda.program.tools.sandbox import Sandbox, shared_sandbox
 from coda.program.types import Attempt, Frozen, Problem, Verdict
 from coda.program.verifier import Verifier
 
 AT_ONCE = 32
 """Problems that are graded at once: memory stays bounded whatever the file's size."""
+
+MANY_FAILURES = 10
+"""Problems on which an Engine that never answered may fail before the work ends."""
 
 Choose = Callable[[Problem, tuple[Attempt, ...]], Awaitable[int | None]]
 """Chooses one of the attempts by its index; ``None`` chooses none."""
@@ -61,6 +71,10 @@ class Verification(Frozen):
     """Samples with a label."""
     label_agreement: float | None
     disagreements: tuple[Disagreement, ...]
+    troubles: dict[str, int] = Field(default_factory=dict)
+    """Requests of strategies that came to nothing, by ``budget`` or how the Engine failed; there the vote decided."""
+    trouble: str = ""
+    """What the first of them was told."""
 
 
 class _Outcome(Frozen):
@@ -70,6 +84,7 @@ class _Outcome(Frozen):
     answers: tuple[str | None, ...]
     grades: tuple[Grade, ...]
     chosen: dict[str, int | None]
+    troubles: tuple[tuple[str, str], ...] = ()
 
     def right(self, strategy: str) -> float:
         place = self.chosen[strategy]
@@ -77,7 +92,11 @@ class _Outcome(Frozen):
 
 
 async def averify(
-    recorded: Sequence[Recorded], strategies: Mapping[str, Choose] | None = None, *, sandbox: Sandbox | None = None
+    recorded: Sequence[Recorded],
+    strategies: Mapping[str, Choose] | None = None,
+    *,
+    sandbox: Sandbox | None = None,
+    done: Callable[[], None] = lambda: None,
 ) -> Verification:
     """Grade recorded answers and try strategies on them.
 
@@ -85,18 +104,25 @@ async def averify(
         recorded: Problems with their replies.
         strategies: Ways to choose, by name; ``majority`` is always tried.
         sandbox: Where programs are graded; by default the process's own.
+        done: Is called after each problem.
 
     Raises:
         SandboxError: Programs are to be graded, and there is no sandbox.
+        EngineError: An Engine that is asked fails again and again, from the beginning.
     """
     tried = {"majority": by_verifier("vote"), **(strategies or {})}
     slots = asyncio.Semaphore(AT_ONCE)
 
+    failing = _Failing()
+
     async def one(each: Recorded) -> _Outcome:
         async with slots:
-            return await _graded(each, tried, sandbox)
+            outcome = await _graded(each, tried, sandbox)
+        failing.judge(outcome)
+        done()
+        return outcome
 
-    outcomes = await asyncio.gather(*(one(each) for each in recorded))
+    outcomes = await gather_ordered(one(each) for each in recorded)
     return _summed_up(recorded, outcomes, tuple(tried))
 
 
@@ -112,16 +138,38 @@ def by_verifier(strategy: Strategy, settings: Settings | None = None) -> Choose:
     return choose
 
 
+class _Failing:
+    """Ends the work when the Engine has failed again and again and never answered."""
+
+    def __init__(self) -> None:
+        self._failed = self._well = 0
+
+    def judge(self, outcome: _Outcome) -> None:
+        faults = [(kind, message) for kind, message in outcome.troubles if kind != "budget"]
+        self._failed += bool(faults)
+        self._well += not outcome.troubles and len(set(outcome.answers)) > 1
+        if faults and self._failed >= MANY_FAILURES and not self._well:
+            kind, message = faults[-1]
+            raise EngineError(
+                f"The Engine failed on each of {self._failed} problems, the last time with: {message} "
+                "Mend the cause, or leave out --model to grade and vote only.",
+                kind=cast("FaultKind", kind),
+            )
+
+
 async def _graded(each: Recorded, strategies: Mapping[str, Choose], sandbox: Sandbox | None) -> _Outcome:
     problem = each.example.problem
     answers = tuple(extract(sample.text, problem.task, problem.choices) for sample in each.samples)
     by_answer = {answer: await agrade(each.example, answer, sandbox=sandbox) for answer in dict.fromkeys(answers)}
     attempts = tuple(map(_attempt, each.samples, answers))
+    with noting_troubles() as troubles:
+        chosen = {name: await choose(problem, attempts) for name, choose in strategies.items()}
     return _Outcome(
         example=each.example,
         answers=answers,
         grades=tuple(by_answer[answer] for answer in answers),
-        chosen={name: await choose(problem, attempts) for name, choose in strategies.items()},
+        chosen=chosen,
+        troubles=tuple((trouble.kind, trouble.message) for trouble in troubles),
     )
 
 
@@ -137,6 +185,7 @@ def _summed_up(recorded: Sequence[Recorded], outcomes: Sequence[_Outcome], strat
         **{name: [outcome.right(name) for outcome in outcomes] for name in strategies},
     }
     differing, labelled = _disagreements(recorded, outcomes)
+    troubles = [trouble for outcome in outcomes for trouble in outcome.troubles]
     return Verification(
         n=len(outcomes),
         samples=sum(map(len, scores)),
@@ -148,6 +197,8 @@ def _summed_up(recorded: Sequence[Recorded], outcomes: Sequence[_Outcome], strat
         labelled=labelled,
         label_agreement=1 - len(differing) / labelled if labelled else None,
         disagreements=differing,
+        troubles=dict(sorted(Counter(kind for kind, _ in troubles).items())),
+        trouble=troubles[0][1] if troubles else "",
     )
 
 

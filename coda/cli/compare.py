@@ -12,6 +12,9 @@ from coda.cli.options import Json
 from coda.optimize.compare import Comparison
 from coda.optimize.compare import compare as compare_runs
 
+MOST_IDS = 20
+"""Problems that are named of those which a run gained or lost."""
+
 
 def compare(before: Path, after: Path, *others: Path, json: Json = False) -> int:
     """Compare runs with the first one, on the problems that both have.
@@ -43,6 +46,10 @@ def compare(before: Path, after: Path, *others: Path, json: Json = False) -> int
         )
     out.print(table)
     for each in found:
+        for change, ids in (("gained", each.gained), ("lost", each.lost)):
+            if ids:
+                more = f", and {len(ids) - MOST_IDS} more (--json has all)" if len(ids) > MOST_IDS else ""
+                out.print(f"{each.after.run_dir} {change}: {', '.join(ids[:MOST_IDS])}{more}", markup=False)
         note(
             f"{each.n} problems in common; they cannot show a difference of less than "
             f"{each.smallest_visible_gain * 100:.0f} points."

@@ -55,6 +55,8 @@ def compile_(
     """
     where, engine = where or Where(), engine or EngineOptions()
     splits = load_splits(benchmark, where.data_file)
+    for each in splits.test.notes:
+        note(each)
     run_dir = where.run_dir or Path("runs") / f"compile-{splits.test.name}"
     folder = where.out or Path("compiled") / splits.test.name
     # Bootstrapping leaves no records of its own: the cache lets an interrupted command go on for nothing.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
@@ -63,3 +65,12 @@ class EvaluationBar:
             f"{self.name}: {summary.accuracy:.1%} of {summary.n} [{low:.1%}, {high:.1%}], "
             f"{summary.calls} calls, {summary.tokens} tokens, {summary.seconds:.0f} s"
         )
+
+
+@contextmanager
+def counting(name: str, total: int) -> Iterator[Callable[[], None]]:
+    """A bar for work that is counted; what it gives is to be called after each piece."""
+    columns = (TextColumn("[bold]{task.description:<16}"), BarColumn(bar_width=30), MofNCompleteColumn())
+    with Progress(*columns, TimeElapsedColumn(), console=err, disable=not err.is_terminal, transient=True) as progress:
+        task = progress.add_task(name, total=total)
+        yield lambda: progress.advance(task)

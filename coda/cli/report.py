@@ -9,7 +9,8 @@ from rich.table import Table
 from coda.cli.console import emit_json, note, out
 from coda.optimize.compile import Compilation
 from coda.optimize.gap import GapReport
-from coda.optimize.summary import Summary
+from coda.optimize.stats import smallest_visible_gain
+from coda.optimize.summary import Beside, Summary
 
 __all__ = ["emit_json", "show_compilation", "show_summary"]
 
@@ -22,19 +23,48 @@ def show_summary(summary: Summary, run_dir: Path) -> None:
     facts.add_row("n", f"{summary.n} results on {summary.problems} problems of {summary.benchmark}/{summary.split}")
     facts.add_row("cost", f"{summary.calls} calls, {summary.tokens} tokens, {summary.seconds:.1f} s")
     facts.add_row("early exit", f"{summary.early_exit:.0%} of results")
+    if summary.samples > 1:
+        k = max(summary.pass_at, default=1)
+        facts.add_row("samples", f"pass@{k} {summary.pass_at.get(k, 0):.1%}, maj@{k} {summary.maj_at.get(k, 0):.1%}")
     for kind, count in summary.errors.items():
         facts.add_row("errors", f"{count} × {kind}")
     facts.add_row("sandbox", summary.sandbox)
     out.print(facts)
     if summary.gap is not None:
         out.print(_gap(summary.gap))
+    if summary.beside:
+        _show_beside(summary)
     note(
         f"{summary.problems} problems cannot show a difference of less than "
         f"{summary.smallest_visible_gain * 100:.0f} points."
     )
     if summary.stopped is not None:
         note(f"Stopped early ({summary.stopped.reason}): {summary.stopped.message}")
-    note(f"Everything is in {run_dir}")
+    note(f"Everything is in {run_dir}; stage by stage: coda gaps {run_dir}")
+
+
+def _show_beside(summary: Summary) -> None:
+    """Print the program and its baselines, one below the other, and its gain over each."""
+    table = Table(title="Beside it, same Engine and problems", title_justify="left", box=None, pad_edge=False)
+    for column in ("", "accuracy", "95 % interval", "tokens each"):
+        table.add_column(column, justify="right" if column else "left")
+    own = summary.beside[0].own_tokens_each
+    rows = [(summary.program, summary.accuracy, summary.ci95, own)]
+    rows += [(_name(each), each.accuracy, each.ci95, each.tokens_each) for each in summary.beside]
+    for name, accuracy, (low, high), tokens in rows:
+        table.add_row(name, f"{accuracy:.1%}", f"{low:.1%} to {high:.1%}", f"{tokens:.0f}")
+    out.print(table)
+    for each in summary.beside:
+        low, high = each.gain_ci95
+        out.print(
+            f"gain over {_name(each)}: {each.gain * 100:+.1f} points ({low * 100:+.1f} to {high * 100:+.1f}), "
+            f"{each.gained} gained, {each.lost} lost, p = {each.p:.2g}"
+        )
+
+
+def _name(baseline: Beside) -> str:
+    named = baseline.baseline
+    return named if named == "single" else f"{named}, {baseline.samples:g} samples"
 
 
 def _gap(gap: GapReport) -> Table:
@@ -70,6 +100,10 @@ def show_compilation(found: Compilation, folder: Path) -> None:
         f"gain over the baseline: {gain.difference.mean * 100:+.1f} points "
         f"({gain.difference.low * 100:+.1f} to {gain.difference.high * 100:+.1f}), "
         f"{gain.gained} gained, {gain.lost} lost, p = {gain.p:.2g}"
+    )
+    note(
+        f"{gain.difference.n} problems cannot show a difference of less than "
+        f"{smallest_visible_gain(gain.difference.n) * 100:.0f} points."
     )
     low, high = found.test.ci95
     out.print(f"test split, once: [bold]{found.test.accuracy:.1%}[/] of {found.test.n}, {low:.1%} to {high:.1%}")

@@ -10,10 +10,12 @@ from rich.table import Table
 
 from coda.cli.console import emit_json, note, out
 from coda.cli.options import EngineOptions, Json
+from coda.cli.progress import counting
 from coda.optimize.recorded import read_recorded
 from coda.optimize.verify import Choose, Verification, averify, by_verifier
 from coda.program.adapters import adapter_for
 from coda.program.concurrency import run_sync
+from coda.program.types import Usage
 
 
 def verify(
@@ -37,17 +39,25 @@ def verify(
     recorded = read_recorded(samples, benchmark=benchmark, data_file=data_file)
     with ExitStack() as stack:
         strategies: dict[str, Choose] = {}
+        opened = None
         if engine is not None:
             opened = stack.enter_context(engine.open())
             settings = opened.profile.settings()
             stack.enter_context(dspy.context(lm=opened.lm, adapter=adapter_for(settings.adapter)))
             strategies = {name: by_verifier(name, settings) for name in ("compare", "judge")}
-        found = run_sync(averify(recorded, strategies))
+        done = stack.enter_context(counting("verify", len(recorded)))
+        found = run_sync(averify(recorded, strategies, done=done))
+        cost = opened.ledger.totals() if opened is not None else Usage()
     if json:
-        emit_json(found)
+        emit_json({**found.model_dump(mode="json"), "calls": cost.calls, "tokens": cost.tokens})
     else:
         _show(found)
-    return 0
+    if cost.calls:
+        note(f"{cost.calls} calls, {cost.tokens} tokens")
+    if found.troubles:
+        counts = ", ".join(f"{count} × {kind}" for kind, count in found.troubles.items())
+        note(f"Requests that came to nothing ({counts}); the vote decided there. The first: {found.trouble}")
+    return 3 if "budget" in found.troubles else 1 if found.troubles else 0
 
 
 def _show(found: Verification) -> None:

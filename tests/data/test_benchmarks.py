@@ -42,6 +42,25 @@ def test_the_digest_sees_the_reference(write: Any) -> None:
     assert one.digest != other.digest
 
 
+def test_problems_that_are_nearly_the_same_in_other_splits_are_told_when_a_split_is_loaded(write: Any) -> None:
+    story = (
+        "Ana goes to the market on Monday and buys {n} red apples, then she walks home and eats two of them at once "
+        "while her brother, who does not care for apples at all, looks out of the window and waits for the rain to end."
+    )
+    rows = [
+        {**ROW, "problem": story.format(n=12), "split": "train"},
+        {**ROW, "problem": story.format(n=15), "split": "test"},
+        {**ROW, "problem": "How many legs do four spiders have?", "split": "test"},
+    ]
+    file = str(write(*rows))
+    (note,) = load(file, split="test").notes
+    assert "1 pair(s)" in note
+    assert "mine-0001 (train) and mine-0002 (test)" in note
+    assert f"coda data check {file}" in note
+    assert load(file).notes == ()
+    assert load("words", split="test").notes == ()
+
+
 def test_a_limit_draws_with_a_seed_and_keeps_the_order() -> None:
     everything = [example.id for example in load("words", split="test").examples]
     few = [example.id for example in load("words", split="test", limit=10, seed=1).examples]
