@@ -47,7 +47,8 @@ PUBLISHED = {
     "Qwen3-8B": ((74.0, 86.7), (68.3, 80.0), (59.3, 62.5), (55.7, 60.5)),
     "Qwen3-32B": ((81.4, 90.7), (72.9, 83.3), (66.8, 70.0), (65.7, 71.9)),
 }
-"""Single call and workflow on AIME24, AIME25, GPQA-diamond and LiveCodeBench, as its vendor published (September 2025)."""
+"""Single call and workflow on AIME24, AIME25, GPQA-diamond and LiveCodeBench, as their vendor published them in
+September 2025."""
 
 CORRELATION = 0.40
 """Of the modes' success: of SmolLM2-135M on six kinds of sums, in words (63, 20, 47, 7, 0, 13 % right) and by programs
@@ -146,9 +147,11 @@ def published_difficulty() -> Difficulty:
 def calibrated_insight(problems: int, seed: int) -> tuple[float, list[tuple[float, float]]]:
     """The judge's insight at which ``published`` gains what was published; and the gains tried."""
     skills = population([published_difficulty()], problems, CORRELATION, seed)
-    single, tried = Bench(skills, 0.0, seed).sampled(1).accuracy, []
-    for insight in (0.0, 0.1, 0.2, 0.3, 0.5):
-        tried.append((insight, Bench(skills, insight, seed).preset("published").accuracy - single))
+    single = Bench(skills, 0.0, seed).sampled(1).accuracy
+    tried = [
+        (insight, Bench(skills, insight, seed).preset("published").accuracy - single)
+        for insight in (0.0, 0.1, 0.2, 0.3, 0.5)
+    ]
     found = float(np.interp(published_gain(), [gain for _, gain in tried], [insight for insight, _ in tried]))
     return found, tried
 
@@ -166,9 +169,8 @@ def draw(file: Path, curve: list[Point], presets: list[Point]) -> None:
 
     figure = Figure(figsize=(7, 4.2), layout="constrained")
     axes = figure.subplots()
-    axes.plot(
-        [p.tokens for p in curve], [100 * p.accuracy for p in curve], "o-", color="0.55", label="self-consistency"
-    )
+    tokens, shares = [each.tokens for each in curve], [100 * each.accuracy for each in curve]
+    axes.plot(tokens, shares, "o-", color="0.55", label="self-consistency")
     for each in presets:
         half = 196 * math.sqrt(each.accuracy * (1 - each.accuracy) / len(each.right))
         axes.errorbar(each.tokens, 100 * each.accuracy, yerr=half, fmt="s", capsize=3, label=each.name)
