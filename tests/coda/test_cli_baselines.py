@@ -17,7 +17,16 @@ from coda.cli import app
 from coda.cli.console import run
 from coda.experiments.equal_tokens import worth
 
-STEADY = ("--set", "adapter=plain", "--set", 'paths=["reason", "reason", "reason"]', "--set", "quorum=3")
+STEADY = (
+    "--set",
+    "adapter=plain",
+    "--set",
+    'paths=["reason", "reason", "reason"]',
+    "--set",
+    "quorum=3",
+    "--set",
+    "straight=false",
+)
 
 
 @pytest.fixture(autouse=True)

@@ -104,16 +104,16 @@ def test_verify_with_a_model_compares_and_says_what_it_cost(call: Any) -> None:
         status, out, err = call("verify", recorded(), *on(server), "--json")
         found = json.loads(out)
         assert status == 0
-        assert found["calls"] == server.requests == 30
-        assert "30 calls" in err
-    assert set(found["strategies"]) == {"majority", "compare"}
+        assert found["calls"] == server.requests == 60
+        assert "60 calls" in err
+    assert set(found["strategies"]) == {"majority", "compare", "judge"}
     assert found["troubles"] == {}
 
 
 def test_verify_ends_with_one_sentence_where_the_engine_refuses(call: Any) -> None:
     with LocalEngine("Answer: first", faults=lambda *_: UNAUTHORIZED) as server:
         status, out, err = call("verify", recorded(60), *on(server))
-        assert server.requests < 130
+        assert server.requests < 200
     assert (status, out) == (1, "")
     assert "The Engine failed on each of" in err
     assert "--model" in err
