@@ -7,8 +7,7 @@ from typing import Literal, get_args
 
 from pydantic import Field
 
-from coda.program.tools.inout import IOCase
-from coda.program.types import Frozen, Problem
+from coda.program.types import Frozen, IOCase, Problem
 
 Split = Literal["train", "validation", "test"]
 SPLITS: tuple[Split, ...] = get_args(Split)

@@ -19,8 +19,7 @@ from typing import Any
 
 from coda.data.schemas import Draft, Row
 from coda.errors import DataError
-from coda.program.tools.inout import IOCase
-from coda.program.types import Problem
+from coda.program.types import IOCase, Problem
 
 DEFAULT_VERSION = "release_v6"
 LARGEST_TESTS = 1 << 30

@@ -9,8 +9,7 @@ from coda.data.examples import SPLITS, Example, Split
 from coda.data.grading.reference import why_ungradable
 from coda.data.splits import split_of
 from coda.errors import DataError
-from coda.program.tools.inout import IOCase
-from coda.program.types import Problem, Task
+from coda.program.types import IOCase, Problem, Task
 
 Row = Mapping[str, Any]
 

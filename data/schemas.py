@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from coda.program.answers.choices import LETTERS
-from coda.program.tools.inout import IOCase
-from coda.program.types import Problem
+from coda.program.types import IOCase, Problem
 
 Row = Mapping[str, Any]
 

@@ -128,7 +128,7 @@ async def averify(
 
 def by_verifier(strategy: Strategy, settings: Settings | None = None) -> Choose:
     """Choose as the pipeline's own verifier does; all but ``vote`` may ask the Engine that is DSPy's current LM."""
-    changes = {"verifier": strategy, "written_tests": False, "tasks": {}}
+    changes: dict[str, object] = {"verifier": strategy, "written_tests": False, "tasks": {}}
     verifier = Verifier((settings or Settings()).model_copy(update=changes), shared_sandbox())
 
     async def choose(problem: Problem, attempts: tuple[Attempt, ...]) -> int | None:

@@ -20,7 +20,7 @@ from coda.program.settings import Settings
 from coda.program.stage import noting_troubles, passing
 from coda.program.story import Pass, Story
 from coda.program.tools.sandbox import Sandbox, shared_sandbox
-from coda.program.types import Mode, Plan, Problem, Solution, Verdict
+from coda.program.types import Attempt, Mode, Plan, Problem, Solution, Verdict
 from coda.program.verifier import Verifier
 
 OTHER_WORDS = "The same problem in other words:"
@@ -94,7 +94,7 @@ class Coda(dspy.Module):
             first = (story.rounds - 1) * settings.completions
             for done in await gather_ordered(self._pass(text, story, first + i) for i in range(settings.completions)):
                 story.add(done)
-            verdict = await self.verifier.acall(problem, story.attempts)
+            verdict: Verdict = await self.verifier.acall(problem, story.attempts)
             emit("verdict", problem, verdict)
             story.early_exit = await self.verifier.agreed(problem, story.attempts)
             convinced = story.early_exit or verdict.confidence >= settings.convinced
@@ -105,7 +105,8 @@ class Coda(dspy.Module):
     async def _pass(self, problem: Problem, story: Story, number: int) -> Pass:
         """Plan, follow the paths, and reconcile what they gave; each only if what came before it did not agree."""
         settings, modes, before = self.settings.at(problem.task), self.modes(problem), story.attempts
-        agreed, plan, attempts = self.verifier.agreed, Plan(paths=()), ()
+        agreed, plan = self.verifier.agreed, Plan(paths=())
+        attempts: tuple[Attempt, ...] = ()
         with passing(number):
             if settings.straight and settings.plan and settings.quorum and not before:
                 plan = self.planner.default_plan(problem, modes).first(settings.quorum)

@@ -19,11 +19,10 @@ from typing import Self
 
 from coda.program.concurrency import on_background_loop, run_sync
 from coda.program.tools import compiler, inout, isolation, python, results
-from coda.program.tools.inout import IOCase
 from coda.program.tools.isolation import Feature, Ground
 from coda.program.tools.job import Job, RunLimits
 from coda.program.tools.pool import Kind, Pool, flavour_of
-from coda.program.types import Execution, Isolation
+from coda.program.types import Execution, IOCase, Isolation
 
 __all__ = ["Feature", "IOCase", "RunLimits", "Sandbox", "shared_sandbox"]
 

@@ -11,9 +11,8 @@ from coda.data.examples import Example
 from coda.data.grading import Grade, agrade, grade
 from coda.data.grading import code as code_grading
 from coda.errors import SandboxError
-from coda.program.tools.inout import IOCase
 from coda.program.tools.sandbox import Sandbox
-from coda.program.types import Execution
+from coda.program.types import Execution, IOCase
 
 Make = Callable[..., Example]
 CELL = ("the nucleus", "the mitochondria")
