@@ -4,8 +4,8 @@ Four phases, each measured with the evaluator, so that each resumes with it:
 
 1. *probe*: every adapter style in every mode, on a few training problems (`coda.optimize.calibrate`);
 2. *baseline*: the pipeline as the Engine's profile suggests it, on the validation split;
-3. *search*: candidates with other demos, made from training problems, on the validation split
-   (`coda.optimize.search`);
+3. *search*: candidates with other demos and instructions, made from training problems by an optimizer
+   (`coda.optimize.optimizers`), on the validation split;
 4. *proof*: the best of them on the test split, once.
 """
 
@@ -18,46 +18,25 @@ from pathlib import Path
 from typing import Protocol
 
 import dspy
-from pydantic import BaseModel, ConfigDict, Field
 
 from coda.data.benchmarks import Benchmark, Example
 from coda.data.examples import digest_of
 from coda.errors import BudgetExceeded
 from coda.optimize.calibrate import Cell, Count, best_style, cells, choose, settings_for
+from coda.optimize.config import CompileConfig
 from coda.optimize.demos import Demos, labelled, with_demos
 from coda.optimize.evaluate import EvaluationConfig, evaluate
+from coda.optimize.guards import Guards
+from coda.optimize.helpers import helping
 from coda.optimize.observers import Observer
+from coda.optimize.optimizers import Workbench, check_optimizer, optimizer
 from coda.optimize.records import read_results
-from coda.optimize.search import Candidate, candidates
 from coda.optimize.stats import PairedComparison, compare_pairs
 from coda.optimize.summary import Summary
 from coda.program.conductor import Coda
 from coda.program.engine.budget import Budget, spending
 from coda.program.settings import Limits
-
-
-class CompileConfig(BaseModel):
-    """How hard to try."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    probe: int = Field(default=6, ge=1)
-    """Training problems for each cell of the calibration grid."""
-    candidates: int = Field(default=6, ge=1)
-    """Sets of demos to try."""
-    zero_shot: bool = True
-    """Measure the calibrated program without any demos too."""
-    demos: int = Field(default=8, ge=1, le=64)
-    """Demos for each predictor."""
-    train: int = Field(default=60, ge=1)
-    """Training problems that demos are made from."""
-    validation: int | None = Field(default=None, ge=1)
-    """Validation problems on which candidates are measured; all by default."""
-    test: int | None = Field(default=None, ge=1)
-    """Test problems for the proof; all by default."""
-    concurrency: int = Field(default=16, ge=1)
-    """Problems worked on at once."""
-    seed: int = Field(default=0, ge=0)
+from coda.program.types import Usage
 
 
 @dataclass(frozen=True)
@@ -130,6 +109,9 @@ class Compiler:
         config: How hard to try.
         run_dir: Where every measurement goes; the same call on the same directory continues.
         watcher: Is told what happens.
+
+    Raises:
+        UsageError: The optimizer cannot run here, or with these problems; nothing was spent.
     """
 
     def __init__(
@@ -141,6 +123,9 @@ class Compiler:
         self.config = config
         self.run_dir = run_dir
         self.watcher = watcher
+        check_optimizer(config, splits.train.examples)
+        self.guards = Guards(splits.train, (splits.validation, splits.test), config.prompt_tokens)
+        self.ended: list[str] = []
 
     def run(self) -> Compilation:
         """Compile.
@@ -162,9 +147,9 @@ class Compiler:
             grid = self._probe()
             settings = choose(self.program.settings, grid) if grid else self.program.settings
             calibrated = self.program.with_settings(settings)
-            self.watcher.on_phase("search", f"{self.config.candidates} sets of demos, on validation")
-            measured += [found for found in self._search(calibrated) if found is not None]
-        best = max(measured, key=lambda each: (each.summary.score, -each.summary.tokens))
+            self.watcher.on_phase("search", f"{self.config.optimizer}, candidates on validation")
+            measured += [found for found in self._search(calibrated, search, baseline) if found is not None]
+        best = max(measured, key=_merit)
         self.watcher.on_phase("proof", f"{best.name} on the test split, once")
         test = self._measure("test", best.program, self.splits.test, self.config.test)
         return Compilation(
@@ -174,7 +159,7 @@ class Compiler:
             test=test,
             grid=grid,
             measured=tuple(measured),
-            stopped=test.stopped.message if test.stopped is not None else self._stopped(search, measured),
+            stopped=test.stopped.message if test.stopped is not None else self._stopped(search, len(measured)),
         )
 
     def _probe(self) -> dict[Cell, Count]:
@@ -210,17 +195,32 @@ class Compiler:
         readable = sum(attempt.finish == "ok" for record in records for attempt in record.attempts)
         return Count(round(summary.accuracy * summary.n), summary.n, readable)
 
-    def _search(self, program: Coda) -> Iterator[Measured | None]:
-        """Measure the calibrated program with each candidate's demos."""
+    def _search(self, program: Coda, budget: Budget, baseline: Measured) -> Iterator[Measured | None]:
+        """Measure the calibrated program, then what the optimizer makes of it."""
+        best = baseline
         if self.config.zero_shot:
-            yield self._on_validation("calibrated", program)
-        for candidate in self._candidates(program):
-            yield self._on_validation(candidate.name, with_demos(program, candidate.demos))
-
-    def _candidates(self, program: Coda) -> Iterator[Candidate]:
-        config = self.config
-        train = self._train().examples
-        return candidates(program, train, count=config.candidates, k=config.demos, seed=config.seed)
+            found = self._on_validation("calibrated", program)
+            best = found or best
+            yield found
+        with helping(self.engine, self.config) as (teacher, reflection):
+            bench = Workbench(
+                program=program,
+                train=self._train().examples,
+                config=self.config,
+                budget=budget,
+                validation_cost=_usage(baseline.summary),
+                teacher=teacher,
+                reflection=reflection,
+            )
+            for candidate in optimizer(self.config.optimizer).candidates(bench):
+                program, caveats = self.guards.mend(candidate.program, self.program)
+                for caveat in caveats:
+                    self.watcher.on_phase(candidate.name, caveat)
+                found = self._on_validation(candidate.name, program)
+                if found is not None and (bench.best is bench.program or _merit(found) > _merit(best)):
+                    best, bench.best = found, found.program
+                yield found
+        self.ended += bench.ended
 
     def _train(self) -> Benchmark:
         return self.splits.train.model_copy(update={"examples": self.splits.train.examples[: self.config.train]})
@@ -243,23 +243,38 @@ class Compiler:
         """What the search may spend: the run's limits less twice what the test split costs at the baseline's rate."""
         problems = min(self.config.test or len(self.splits.test.examples), len(self.splits.test.examples))
         share = 2 * problems / max(1, baseline.n)
-        limits, spent = self.engine.config.limits, self.engine.budget.usage
-        left_calls = None if limits.max_calls is None else limits.max_calls - spent.calls - share * baseline.calls
-        left_tokens = None if limits.max_tokens is None else limits.max_tokens - spent.tokens - share * baseline.tokens
+        limits, budget = self.engine.config.limits, self.engine.budget
+        calls = _left(limits.max_calls, budget.usage.calls + share * baseline.calls)
+        tokens = _left(limits.max_tokens, budget.usage.tokens + share * baseline.tokens)
         return Limits(
-            max_calls=None if left_calls is None else max(1, int(left_calls)),
-            max_tokens=None if left_tokens is None else max(1, int(left_tokens)),
+            max_calls=None if calls is None else max(1, int(calls)),
+            max_tokens=None if tokens is None else max(1, int(tokens)),
+            max_seconds=_left(limits.max_seconds, budget.seconds + share * baseline.seconds),
+            max_usd=_left(limits.max_usd, budget.usd * (1 + share)),
         )
 
-    def _stopped(self, search: Budget, measured: list[Measured]) -> str | None:
-        expected = self.config.candidates + 1 + self.config.zero_shot
-        if len(measured) == expected:
+    def _stopped(self, search: Budget, measured: int) -> str | None:
+        reasons = [*self.ended, *(each.refused for each in (search, self.engine.budget) if each.refused is not None)]
+        if not reasons:
             return None
         return (
-            f"The budget ended the search after {search.usage.calls} requests, with {len(measured)} of {expected} "
-            "programs measured; the best of them was kept."
+            f"The search ended early, after {search.usage.calls} requests, with {measured} programs measured; the best "
+            f"of them was kept. {reasons[0]}"
         )
 
     def _gain(self, baseline: Measured, best: Measured) -> PairedComparison:
         ids = [key for key in baseline.scores if key in best.scores]
         return compare_pairs([baseline.scores[key] for key in ids], [best.scores[key] for key in ids])
+
+
+def _merit(measured: Measured) -> tuple[float, int]:
+    """By which programs are compared: the score on validation, and among equals the fewer tokens."""
+    return measured.summary.score, -measured.summary.tokens
+
+
+def _left(limit: float | None, spent: float) -> float | None:
+    return None if limit is None else max(1e-3, limit - spent)
+
+
+def _usage(summary: Summary) -> Usage:
+    return Usage(**{name: getattr(summary, name) for name in Usage.model_fields})

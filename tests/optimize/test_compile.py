@@ -21,7 +21,7 @@ from coda.program.settings import Limits, Settings
 from coda.program.tools.sandbox import shared_sandbox
 from coda.program.types import Problem
 
-CONFIG = CompileConfig(probe=3, candidates=2, demos=2, concurrency=4)
+CONFIG = CompileConfig(optimizer="random-search", probe=3, candidates=2, demos=2, concurrency=4)
 SETTINGS = Settings(adapter="fields", plan=False, reflect=False, paths=("reason", "code"), quorum=2)
 
 
