@@ -21,7 +21,7 @@ import dspy
 
 from coda.data.benchmarks import Benchmark, Example
 from coda.data.examples import digest_of
-from coda.errors import BudgetExceeded
+from coda.errors import BudgetExceeded, EngineError
 from coda.optimize.calibrate import Cell, Count, best_style, cells, choose, settings_for
 from coda.optimize.config import CompileConfig
 from coda.optimize.demos import Demos, labelled, with_demos
@@ -30,7 +30,7 @@ from coda.optimize.guards import Guards
 from coda.optimize.helpers import helping
 from coda.optimize.observers import Observer
 from coda.optimize.optimizers import Workbench, check_optimizer, optimizer
-from coda.optimize.records import read_results
+from coda.optimize.records import Fault, read_results
 from coda.optimize.stats import PairedComparison, compare_pairs
 from coda.optimize.summary import Summary
 from coda.program.conductor import Coda
@@ -235,9 +235,15 @@ class Compiler:
 
     def _measure(self, name: str, program: Coda, benchmark: Benchmark, limit: int | None) -> Summary:
         run_dir = self.run_dir / name
-        config = EvaluationConfig(limit=limit, concurrency=self.config.concurrency, max_error_rate=1.0)
+        config = EvaluationConfig(limit=limit, concurrency=self.config.concurrency)
         with self.watcher.measuring(name, run_dir) as observer:
-            return evaluate(program, benchmark, config, run_dir=run_dir, observer=observer)
+            summary = evaluate(program, benchmark, config, run_dir=run_dir, observer=observer)
+        if (fault := _outage(summary, run_dir)) is not None:
+            raise EngineError(
+                f"Measuring {name} failed: {fault.message} An outage must not count as wrong answers. "
+                "Mend the cause and run the same command again: it goes on from here."
+            )
+        return summary
 
     def _without_reserve(self, baseline: Summary) -> Limits:
         """What the search may spend: the run's limits less twice what the test split costs at the baseline's rate."""
@@ -265,6 +271,15 @@ class Compiler:
     def _gain(self, baseline: Measured, best: Measured) -> PairedComparison:
         ids = [key for key in baseline.scores if key in best.scores]
         return compare_pairs([baseline.scores[key] for key in ids], [best.scores[key] for key in ids])
+
+
+def _outage(summary: Summary, run_dir: Path) -> Fault | None:
+    """The last error, where errors ended the run or no problem at all was spared (a budget's end is none)."""
+    if summary.stopped is not None and summary.stopped.reason != "errors":
+        return None
+    errors = [record.error for record in read_results(run_dir) if record.error is not None]
+    errors = [error for error in errors if error.kind != "budget"]
+    return errors[-1] if errors and (summary.stopped is not None or len(errors) == summary.n) else None
 
 
 def _merit(measured: Measured) -> tuple[float, int]:
