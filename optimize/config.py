@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 OptimizerName = Literal[
     "auto",
@@ -19,7 +19,7 @@ OptimizerName = Literal[
     "better-together",
 ]
 
-StageName = Literal["planner", "executor", "reflector", "verifier"]
+STAGES = ("planner", "executor", "reflector", "verifier")
 
 
 class CompileConfig(BaseModel):
@@ -29,7 +29,7 @@ class CompileConfig(BaseModel):
 
     optimizer: OptimizerName = "auto"
     """Who looks for better prompts; see docs/compile.md."""
-    only: tuple[StageName, ...] = ()
+    only: str | None = None
     """Stages whose prompts may change, such as planner,reflector; all by default."""
     rollouts: int = Field(default=400, ge=1)
     """Problems that an optimizer may run through the pipeline before its finalists are measured."""
@@ -37,7 +37,7 @@ class CompileConfig(BaseModel):
     """Its best candidates, which are measured on the whole validation split."""
     probe: int = Field(default=6, ge=1)
     """Training problems for each cell of the calibration grid."""
-    candidates: int = Field(default=6, ge=2)
+    candidates: int = Field(default=6, ge=1)
     """Candidates in each round: sets of demos, proposed instructions, programs of a step."""
     zero_shot: bool = True
     """Measure the calibrated program without any demos too."""
@@ -70,3 +70,21 @@ class CompileConfig(BaseModel):
     reflection_api_key_env: str | None = None
     """The variable that holds its key, where it is not --api-key-env."""
     seed: int = Field(default=0, ge=0)
+    """Seed of everything that compiling draws at random."""
+
+    @field_validator("only")
+    @classmethod
+    def _stages_exist(cls, only: str | None) -> str | None:
+        unknown = [name for name in _names(only) if name not in STAGES]
+        if unknown:
+            raise ValueError(f"there is no stage {', '.join(unknown)}; the stages are {', '.join(STAGES)}")
+        return only
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """The stages that ``only`` names; empty where all prompts may change."""
+        return _names(self.only)
+
+
+def _names(only: str | None) -> tuple[str, ...]:
+    return tuple(name.strip() for name in (only or "").split(",") if name.strip())

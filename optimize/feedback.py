@@ -114,13 +114,16 @@ _STAGES = {"planner": _planner, "executor": _executor, "reflector": _reflector, 
 def attempt_of(record: Record, outputs: Outputs) -> GradedAttempt | None:
     """The attempt that a call's outputs became; ``None`` where they became none.
 
-    Programs are recognised by their text, other replies by their reasoning or their answer.
+    Programs are recognised by their text, other replies by their reasoning or their answer, parts of a problem by
+    their question or answer.
     """
     texts = {str(value).strip() for value in outputs.values() if isinstance(value, str) and value.strip()}
     attempts = every_graded(record)
     by_text = [each for each in attempts if {(each.code or "").strip(), each.reasoning.strip()} & texts - {""}]
     by_answer = [each for each in attempts if each.code is None and each.answer is not None and each.answer in texts]
-    return next(iter([*by_text, *by_answer]), None)
+    told = " ".join(map(str, outputs.values()))
+    by_part = [each for each in attempts if any(part.question in told or part.answer in texts for part in each.parts)]
+    return next(iter([*by_text, *by_answer, *by_part]), None)
 
 
 def _fault(attempt: GradedAttempt, told: Told) -> str:

@@ -127,7 +127,8 @@ def _distance(a: Path, b: Path) -> float:
 
 
 def _words(path: Path) -> set[str]:
-    return set(re.findall(r"\w+", f"{path.approach} {' '.join(path.steps)}".lower()))
+    steps = " ".join(step.action for step in path.steps)
+    return set(re.findall(r"\w+", f"{path.approach} {steps}".lower()))
 
 
 def _share(hits: Sequence[bool]) -> Share:

@@ -38,7 +38,7 @@ class Auto:
     def candidates(self, bench: Workbench) -> Iterator[Candidate]:
         """Sets of demos, then GEPA's finalists with the best of the sets."""
         yield from sets_in_turn(bench, bench.config.candidates)
-        stages = bench.config.only or self._steering(bench)
+        stages = bench.config.stages or self._steering(bench)
         if not stages or len(bench.train) < FEW:
             return
         session = Session(bench, bench.best, only=stages)
@@ -51,6 +51,6 @@ class Auto:
 
     def _steering(self, bench: Workbench) -> tuple[str, ...]:
         """The steering stages that the calibrated program has at all; the executor where it has none."""
-        settings = bench.best.settings
+        settings = bench.best.settings.at(bench.train[0].problem.task)
         used = {"planner": settings.plan, "reflector": settings.reflect}
         return tuple(stage for stage in STAGES if used[stage]) or ("executor",)

@@ -132,7 +132,7 @@ def bootstrapped_set(bench: Workbench, seed: int) -> Iterator[Candidate]:
 
 def _allowed(bench: Workbench, demos: Demos) -> Demos:
     """Demos for those stages alone that may change."""
-    only = bench.config.only
+    only = bench.config.stages
     return {name: each for name, each in demos.items() if not only or name.partition(".")[0] in only}
 
 

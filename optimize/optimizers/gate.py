@@ -8,8 +8,8 @@ catches it.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any, Self
 
 from coda.errors import BudgetExceeded, EngineError
@@ -57,6 +57,15 @@ class Gate:
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
         return self
+
+    @contextmanager
+    def spending(self) -> Iterator[None]:
+        """Put its budgets in force, where they are not yet: DSPy's threads do not inherit what is."""
+        with ExitStack() as stack:
+            for budget in self.budgets:
+                if budget not in budgets_in_force():
+                    stack.enter_context(spending(budget))
+            yield
 
     def begin_rollout(self) -> None:
         """Let one more problem be run.
@@ -127,10 +136,7 @@ class GatedLM(EngineLM):
 
     async def _answer(self, prompt: Any, messages: Any, options: dict[str, Any]) -> Any:
         self.gate.check()
-        with ExitStack() as stack:
-            for budget in self.gate.budgets:  # DSPy's threads do not inherit the budgets in force
-                if budget not in budgets_in_force():
-                    stack.enter_context(spending(budget))
+        with self.gate.spending():
             try:
                 reply = await super()._answer(prompt, messages, options)
             except BudgetExceeded as error:

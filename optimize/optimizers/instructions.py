@@ -63,7 +63,7 @@ class Copro(ByRollouts):
 
     def work(self, session: Session) -> Any:
         """Two rounds, on as many problems as the rollouts allow."""
-        breadth = session.bench.config.candidates
+        breadth = max(2, session.bench.config.candidates)
         problems = max(FEW, session.rollouts // (3 * breadth * len(session.names)))
         optimizer = COPRO(
             prompt_model=session.reflection_lm,

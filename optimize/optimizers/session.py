@@ -64,7 +64,7 @@ class Session:
         self.metric = Noting(self._metric, self.trials, self.gate)
         self.accepting = Noting(Accepting(self._metric), self.trials, self.gate)
         self._all = [name for name, _ in program.named_predictors()]
-        self._only = tuple(only or config.only)
+        self._only = tuple(only or config.stages)
         self.names: list[str] = [name for name in self._all if self._may_change(name)]
 
     @property

@@ -94,7 +94,8 @@ class Student(dspy.Module):
         self.gate.begin_rollout()
         prompts = prompts_of(self.named_predictors())
         try:
-            found = self.program(problem=problem)
+            with self.gate.spending():
+                found = self.program(problem=problem)
         except EngineError:
             raise
         except CodaError as error:  # a set-up that cannot work must not become a score of 0

@@ -42,7 +42,7 @@ def test_it_runs_to_its_end(compiling: Compiling, name: str) -> None:
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_it_finds_the_instruction_that_helps(compiling: Compiling, name: str) -> None:
-    found = compiling(small(name, only=("executor",), rollouts=120))
+    found = compiling(small(name, only="executor", rollouts=120))
     assert ADVICE in instruction(found)
     assert found.best.summary.accuracy == found.test.accuracy == 1.0
 
@@ -56,7 +56,7 @@ def test_simba_finds_it_where_problems_come_out_now_right_and_now_wrong(compilin
         return adder([{"content": "take care"}, messages[-1]] if asked[text] % 4 > 1 else messages)
 
     compiling.engine.script = moody
-    found = compiling(small("simba", only=("executor",), rollouts=120))
+    found = compiling(small("simba", only="executor", rollouts=120))
     assert any(ADVICE in each.program.executor.reason.signature.instructions for each in found.measured)
 
 
@@ -85,7 +85,7 @@ def test_an_engine_that_goes_down_ends_it_and_is_no_row_of_zeros(compiling: Comp
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_stages_that_are_not_named_stay_as_they_are(compiling: Compiling, name: str) -> None:
-    found = compiling(small(name, only=("planner",)))
+    found = compiling(small(name, only="planner"))
     before = dict(Coda().named_predictors())
     for measured in found.measured:
         for predictor, now in measured.program.named_predictors():
@@ -108,7 +108,7 @@ def test_candidates_keep_the_program_s_own_lms(compiling: Compiling, name: str) 
 
 
 def test_other_models_write_instructions_and_make_demos(compiling: Compiling) -> None:
-    compiling(small("gepa", only=("executor",), reflection_model="openai/other-model"))
+    compiling(small("gepa", only="executor", reflection_model="openai/other-model"))
     reflecting = [body for body in compiling.engine.bodies if body["model"] == "other-model"]
     assert reflecting
     assert not any("Solve the problem step by step" in body["messages"][0]["content"] for body in reflecting)
@@ -142,9 +142,9 @@ def test_labels_that_do_not_exist_are_missed_before_any_request(compiling: Compi
 
 @pytest.mark.parametrize("name", ["gepa", "copro"])
 def test_the_same_call_again_asks_nothing_and_finds_the_same(compiling: Compiling, name: str) -> None:
-    first = compiling(small(name, only=("executor",)))
+    first = compiling(small(name, only="executor"))
     before = compiling.engine.requests
-    again = compiling(small(name, only=("executor",)))
+    again = compiling(small(name, only="executor"))
     assert compiling.engine.requests == before
     assert instruction(again) == instruction(first)
 
