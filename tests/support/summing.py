@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -46,14 +47,9 @@ def adder(messages: list[dict[str, Any]]) -> str:
         right = numbers[-1] + 5
         careful = "care" in system or numbers[-1] % 3 == 0
         values |= {"answer": str(right if careful else right + 1), "reasoning": f"It is {numbers[-1]} and 5."}
-    values |= (
-        {
-            "difficulty": "easy",
-            "paths": '[{"mode": "reason", "approach": "count"}, {"mode": "reason", "approach": "add"}]',
-        }
-        if "paths" in fields
-        else {}
-    )
+    if "paths" in fields:
+        paths = [{"mode": "reason", "approach": approach} for approach in ("count", "add")]
+        values |= {"difficulty": "easy", "paths": json.dumps(paths)}
     values |= {"module_advice": f'{{"executor.reason": "{ADVICE}"}}'} if "module_advice" in fields else {}
     return "\n\n".join(f"[[ ## {name} ## ]]\n{value}" for name, value in values.items()) + "\n\n[[ ## completed ## ]]"
 
