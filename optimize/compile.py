@@ -28,6 +28,7 @@ from coda.optimize.demos import Demos, labelled, with_demos
 from coda.optimize.evaluate import EvaluationConfig, evaluate
 from coda.optimize.guards import Guards
 from coda.optimize.helpers import helping
+from coda.optimize.measures import StageMeasures, measures
 from coda.optimize.observers import Observer
 from coda.optimize.optimizers import Workbench, check_optimizer, optimizer
 from coda.optimize.records import Fault, read_results
@@ -37,6 +38,8 @@ from coda.program.conductor import Coda
 from coda.program.engine.budget import Budget, spending
 from coda.program.settings import Limits
 from coda.program.types import Usage
+
+__all__ = ["Compilation", "CompileConfig", "CompileWatcher", "Compiler", "Measured", "Splits"]
 
 
 @dataclass(frozen=True)
@@ -68,12 +71,14 @@ class Measured:
         program: The program.
         summary: Its figures.
         scores: Each problem's score, by id.
+        stages: What each stage did.
     """
 
     name: str
     program: Coda
     summary: Summary
     scores: dict[str, float]
+    stages: StageMeasures
 
 
 @dataclass(frozen=True)
@@ -230,8 +235,8 @@ class Compiler:
         summary = self._measure(name, program, self.splits.validation, self.config.validation)
         if summary.stopped is not None:
             return None
-        scores = {record.id: record.score for record in read_results(self.run_dir / name)}
-        return Measured(name, program, summary, scores)
+        records = list(read_results(self.run_dir / name))
+        return Measured(name, program, summary, {record.id: record.score for record in records}, measures(records))
 
     def _measure(self, name: str, program: Coda, benchmark: Benchmark, limit: int | None) -> Summary:
         run_dir = self.run_dir / name

@@ -12,6 +12,9 @@ from coda.optimize.optimizers.instructions import FEW, Gepa
 from coda.optimize.optimizers.session import Session
 from coda.optimize.optimizers.workbench import Candidate, Plan, Workbench
 
+DEMOS = 0.4
+"""The share of the search's budget after which no further set of demos is made; the rest is for GEPA."""
+
 STAGES = ("planner", "reflector")
 """Stages whose instructions it writes: those that steer. The executor learns from demos."""
 
@@ -19,9 +22,10 @@ STAGES = ("planner", "reflector")
 class Auto:
     """Demos by random search; then, from the best of them, instructions by GEPA; all measured together.
 
-    The budget is split like this: first every set of demos is made and measured on validation, then GEPA has what is
-    left once its finalists can be measured, then the finalists are. Each candidate is the whole program, so that the
-    choice among them is the joint check: instructions that do not go with the demos lose to the demos alone.
+    The budget is split like this: sets of demos, with their measurement on validation, have two fifths (`DEMOS`) of the
+    calls and tokens; GEPA has what is left once its finalists can be measured; then the finalists are. Each candidate
+    is the whole program, so that the choice among them is the joint check: instructions that do not go with the demos
+    lose to the demos alone.
     """
 
     name = "auto"
@@ -37,7 +41,11 @@ class Auto:
 
     def candidates(self, bench: Workbench) -> Iterator[Candidate]:
         """Sets of demos, then GEPA's finalists with the best of the sets."""
-        yield from sets_in_turn(bench, bench.config.candidates)
+        before = bench.budget.usage
+        for candidate in sets_in_turn(bench, bench.config.candidates, share=DEMOS):
+            yield candidate
+            if bench.spent(before) >= DEMOS:
+                break
         stages = bench.config.stages or self._steering(bench)
         if not stages or len(bench.train) < FEW:
             return

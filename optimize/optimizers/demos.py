@@ -82,10 +82,15 @@ class RandomSearch:
         yield from sets_in_turn(bench, bench.config.candidates)
 
 
-def sets_in_turn(bench: Workbench, count: int) -> Iterator[Candidate]:
+def sets_in_turn(bench: Workbench, count: int, *, share: float = 1.0) -> Iterator[Candidate]:
     """So many sets of demos: the first labelled, the second bootstrapped, and so on, each with the next seed.
 
     Where no training row has a reference program, all are bootstrapped.
+
+    Args:
+        bench: What to work with.
+        count: How many.
+        share: The part of what is left of the budget that one set may take.
     """
     has_labels = bool(labelled(bench.train, 1, bench.config.seed))
     for index in range(count):
@@ -93,7 +98,7 @@ def sets_in_turn(bench: Workbench, count: int) -> Iterator[Candidate]:
         if has_labels and index % 2 == 0:
             yield labelled_set(bench, seed)
         else:
-            yield from bootstrapped_set(bench, seed)
+            yield from bootstrapped_set(bench, seed, share=share)
 
 
 def labelled_set(bench: Workbench, seed: int) -> Candidate:
@@ -102,14 +107,14 @@ def labelled_set(bench: Workbench, seed: int) -> Candidate:
     return Candidate(f"labelled-{seed}", with_demos(bench.program, _allowed(bench, demos)))
 
 
-def bootstrapped_set(bench: Workbench, seed: int) -> Iterator[Candidate]:
+def bootstrapped_set(bench: Workbench, seed: int, *, share: float = 1.0) -> Iterator[Candidate]:
     """Let a teacher solve training problems, and keep the calls that led to right answers.
 
     The teacher is the program itself (or another model with its prompts) with labelled demos, taken from examples that
     it is not asked to solve. A predictor that no right trace went through keeps the teacher's demos. Nothing comes
     where the budget ends before all problems were asked.
     """
-    session = Session(bench, bench.program)
+    session = Session(bench, bench.program, share=share)
     shuffled = list(bench.train)
     random.Random(seed).shuffle(shuffled)
     given, asked = shuffled[: len(shuffled) // 3], shuffled[len(shuffled) // 3 :]

@@ -18,7 +18,7 @@ class Mipro(ByRollouts):
     """`dspy.MIPROv2`: bootstraps sets of demos, proposes instructions, and searches their combinations with optuna."""
 
     name = "mipro"
-    needs = ("optuna",)
+    needs: tuple[str, ...] = ("optuna",)
 
     def work(self, session: Session) -> Any:
         """As many trials as the rollouts allow, each on half of the problems to choose by."""

@@ -167,6 +167,6 @@ class Session:
 
     def _ended(self, halted: Halted) -> None:
         if isinstance(halted.error, BudgetExceeded):
-            self.bench.ended.append(str(halted.error))
+            self.bench.ended.append(f"The optimizer has used up its part of the budget. ({halted.error})")
         elif halted.error is not None:
             raise halted.error

@@ -101,6 +101,16 @@ class Workbench:
             max_tokens=_part(limits.max_tokens, used.tokens + finalists * self.validation_cost.tokens, share),
         )
 
+    def spent(self, before: Usage) -> float:
+        """The share of the budget's calls or tokens, whichever is more, that was spent since ``before``."""
+        limits, used = self.budget.limits, self.budget.usage
+        calls = _share(limits.max_calls, before.calls, used.calls)
+        return max(calls, _share(limits.max_tokens, before.tokens, used.tokens))
+
+
+def _share(limit: int | None, before: int, now: int) -> float:
+    return 0.0 if limit is None else (now - before) / max(1, limit - before)
+
 
 def _part(limit: int | None, spent: int, share: float) -> int | None:
     return None if limit is None else max(1, int((limit - spent) * share))

@@ -38,6 +38,7 @@ def test_it_runs_to_its_end(compiling: Compiling, name: str) -> None:
     assert found.stopped is None, found.stopped
     assert (found.baseline.summary.n, found.test.n) == (4, 3)
     assert found.best.summary.score >= found.baseline.summary.score
+    assert all(p.lm is None for each in found.measured for _, p in each.program.named_predictors())
 
 
 @pytest.mark.parametrize("name", WRITERS)
@@ -61,10 +62,9 @@ def test_simba_finds_it_where_problems_come_out_now_right_and_now_wrong(compilin
 
 
 @pytest.mark.parametrize("name", RUNNABLE)
-@pytest.mark.parametrize("cap", [120, 151])
-def test_the_server_never_counts_one_request_more_than_the_cap(compiling: Compiling, name: str, cap: int) -> None:
-    found = compiling(small(name, rollouts=400), Limits(max_calls=cap))
-    assert compiling.engine.requests <= cap
+def test_the_server_never_counts_one_request_more_than_the_cap(compiling: Compiling, name: str) -> None:
+    found = compiling(small(name, rollouts=400), Limits(max_calls=151))
+    assert compiling.engine.requests <= 151
     assert found.test.n == 3
 
 
@@ -99,12 +99,6 @@ def test_signatures_of_the_process_are_left_alone(compiling: Compiling, name: st
     before = Reason.instructions
     compiling(small(name))
     assert Reason.instructions == before
-
-
-@pytest.mark.parametrize("name", RUNNABLE)
-def test_candidates_keep_the_program_s_own_lms(compiling: Compiling, name: str) -> None:
-    found = compiling(small(name))
-    assert all(p.lm is None for each in found.measured for _, p in each.program.named_predictors())
 
 
 def test_other_models_write_instructions_and_make_demos(compiling: Compiling) -> None:

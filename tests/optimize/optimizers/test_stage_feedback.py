@@ -1,4 +1,4 @@
-"""Stage feedback makes GEPA find what a planner and a reflector lack; without it, it does not within the same budget."""
+"""Stage feedback makes GEPA find what planner and reflector lack; without it, it does not within the same budget."""
 
 from __future__ import annotations
 
