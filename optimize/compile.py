@@ -27,7 +27,7 @@ from coda.optimize.config import CompileConfig
 from coda.optimize.demos import Demos, labelled, with_demos
 from coda.optimize.evaluate import EvaluationConfig, evaluate
 from coda.optimize.guards import Guards
-from coda.optimize.helpers import helping
+from coda.optimize.helpers import Helpers, helping
 from coda.optimize.measures import StageMeasures, measures
 from coda.optimize.observers import Observer
 from coda.optimize.optimizers import Workbench, check_optimizer, optimizer
@@ -129,7 +129,7 @@ class Compiler:
         self.run_dir = run_dir
         self.watcher = watcher
         check_optimizer(config, splits.train.examples)
-        self.guards = Guards(splits.train, (splits.validation, splits.test), config.prompt_tokens)
+        self.guards = Guards(splits.train, (splits.validation, splits.test), config)
         self.ended: list[str] = []
 
     def run(self) -> Compilation:
@@ -137,7 +137,13 @@ class Compiler:
 
         Raises:
             BudgetExceeded: The budget ended before even the baseline was measured.
+            EngineError: The Engine is down.
+            UsageError: A model that should help cannot be reached.
         """
+        with helping(self.engine, self.config) as helpers:
+            return self._run(helpers)
+
+    def _run(self, helpers: Helpers) -> Compilation:
         self.watcher.on_phase("baseline", "the pipeline as it is, on validation")
         baseline = self._on_validation("baseline", self.program)
         if baseline is None:
@@ -153,7 +159,7 @@ class Compiler:
             settings = choose(self.program.settings, grid) if grid else self.program.settings
             calibrated = self.program.with_settings(settings)
             self.watcher.on_phase("search", f"{self.config.optimizer}, candidates on validation")
-            measured += [found for found in self._search(calibrated, search, baseline) if found is not None]
+            measured += [found for found in self._search(calibrated, search, baseline, helpers) if found is not None]
         best = max(measured, key=_merit)
         self.watcher.on_phase("proof", f"{best.name} on the test split, once")
         test = self._measure("test", best.program, self.splits.test, self.config.test)
@@ -200,31 +206,29 @@ class Compiler:
         readable = sum(attempt.finish == "ok" for record in records for attempt in record.attempts)
         return Count(round(summary.accuracy * summary.n), summary.n, readable)
 
-    def _search(self, program: Coda, budget: Budget, baseline: Measured) -> Iterator[Measured | None]:
+    def _search(self, program: Coda, budget: Budget, baseline: Measured, helpers: Helpers) -> Iterator[Measured | None]:
         """Measure the calibrated program, then what the optimizer makes of it."""
-        best = baseline
+        best: Measured | None = None
         if self.config.zero_shot:
-            found = self._on_validation("calibrated", program)
-            best = found or best
+            best = self._on_validation("calibrated", program)
+            yield best
+        bench = Workbench(
+            program=program,
+            train=self._train().examples,
+            config=self.config,
+            budget=budget,
+            validation_cost=_usage(baseline.summary),
+            teacher=helpers.teacher,
+            reflection=helpers.reflection,
+        )
+        for candidate in optimizer(self.config.optimizer).candidates(bench):
+            mended, caveats = self.guards.mend(candidate.program, self.program)
+            for caveat in caveats:
+                self.watcher.on_phase(candidate.name, caveat)
+            found = self._on_validation(candidate.name, mended)
+            if found is not None and (best is None or _merit(found) > _merit(best)):
+                best, bench.best = found, found.program
             yield found
-        with helping(self.engine, self.config) as (teacher, reflection):
-            bench = Workbench(
-                program=program,
-                train=self._train().examples,
-                config=self.config,
-                budget=budget,
-                validation_cost=_usage(baseline.summary),
-                teacher=teacher,
-                reflection=reflection,
-            )
-            for candidate in optimizer(self.config.optimizer).candidates(bench):
-                program, caveats = self.guards.mend(candidate.program, self.program)
-                for caveat in caveats:
-                    self.watcher.on_phase(candidate.name, caveat)
-                found = self._on_validation(candidate.name, program)
-                if found is not None and (bench.best is bench.program or _merit(found) > _merit(best)):
-                    best, bench.best = found, found.program
-                yield found
         self.ended += bench.ended
 
     def _train(self) -> Benchmark:

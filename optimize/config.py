@@ -57,6 +57,8 @@ class CompileConfig(BaseModel):
     """Tell each predictor what it did for a problem; without it, only how the final answer was graded."""
     prompt_tokens: int = Field(default=1500, ge=50)
     """Tokens that an instruction may have."""
+    demo_tokens: int = Field(default=6000, ge=0)
+    """Tokens that all demos of a predictor may have together."""
     teacher_model: str | None = None
     """Another model that solves the problems from which demos are made."""
     teacher_api_base: str | None = None

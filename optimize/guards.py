@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import dspy
 
 from coda.data.benchmarks import Benchmark
+from coda.optimize.config import CompileConfig
 from coda.optimize.optimizers.student import Prompts, with_prompts
 from coda.program.conductor import Coda
 from coda.program.presentation import statement
@@ -28,16 +29,16 @@ class Guards:
     Args:
         train: The training split: no instruction may copy from it.
         held_out: The other splits: no demo may show one of their problems.
-        most_tokens: Tokens that an instruction may have.
+        config: How long instructions and demos may be.
     """
 
-    def __init__(self, train: Benchmark, held_out: Sequence[Benchmark], most_tokens: int) -> None:
+    def __init__(self, train: Benchmark, held_out: Sequence[Benchmark], config: CompileConfig) -> None:
         texts = [statement(each.problem) for each in train.examples]
         self._grams = {gram for text in texts for gram in ngrams(text)}
         self._short = {normal(text) for text in texts if SHORT <= len(_words(text)) < NGRAM}
         self._held_out = {normal(statement(each.problem)) for part in held_out for each in part.examples}
         self._held_out |= {normal(each.problem.text) for part in held_out for each in part.examples}
-        self._most_tokens = most_tokens
+        self._instruction_tokens, self._demo_tokens = config.prompt_tokens, config.demo_tokens
 
     def mend(self, program: Coda, original: Coda) -> tuple[Coda, list[str]]:
         """Put the original instruction in the place of one that breaks a rule, and leave such demos out.
@@ -65,18 +66,34 @@ class Guards:
                     f"{len(predictor.demos) - len(kept)} demos of {name} show a validation or test problem; "
                     "they were left out."
                 )
+            if len(fitting := self.fitting(kept)) < len(kept):
+                demos[name] = fitting
+                caveats.append(
+                    f"Only {len(fitting)} of {len(kept)} demos of {name} fit into {self._demo_tokens} tokens "
+                    "(--demo-tokens)."
+                )
         return (with_prompts(program, Prompts(instructions, demos)) if caveats else program), caveats
 
     def fault(self, instruction: str, original: str = "") -> str:
         """What is wrong with an instruction; empty where nothing is."""
         if instruction == original:
             return ""
-        if (length := tokens(instruction)) > self._most_tokens:
-            return f"has about {length} tokens, and --prompt-tokens allows {self._most_tokens}"
+        if (length := tokens(instruction)) > self._instruction_tokens:
+            return f"has about {length} tokens, and --prompt-tokens allows {self._instruction_tokens}"
         copied = [" ".join(gram) for gram in (ngrams(instruction) & self._grams) - ngrams(original)]
         text, before = f" {normal(instruction)} ", f" {normal(original)} "
         copied += [short for short in self._short if f" {short} " in text and f" {short} " not in before]
         return f'copies from a training problem ("{min(copied)}")' if copied else ""
+
+    def fitting(self, demos: Sequence[dspy.Example]) -> list[dspy.Example]:
+        """The demos that fit into the limit together: the first ones, without those that are too long for it."""
+        kept, left = [], self._demo_tokens
+        for demo in demos:
+            length = sum(tokens(str(value)) for value in demo.values())
+            if length <= left:
+                kept.append(demo)
+                left -= length
+        return kept
 
     def leaks(self, demo: dspy.Example) -> bool:
         """Whether a demo shows a problem that the result will be measured on."""

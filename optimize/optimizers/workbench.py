@@ -14,6 +14,9 @@ from coda.program.engine.budget import Budget
 from coda.program.settings import Limits
 from coda.program.types import Usage
 
+KEPT = 0.2
+"""The share of the time and money left that is kept for an optimizer's finalists."""
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -94,9 +97,15 @@ class Workbench:
         self.best = self.program
 
     def allowance(self, share: float = 1.0) -> Limits:
-        """What one run of an optimizer may spend: a share of what is left once its finalists can be paid for."""
+        """What one run of an optimizer may spend: a share of what is left once its finalists can be paid for.
+
+        What they will take in time and money is not known: a fifth of what is left is kept for that (`KEPT`).
+        """
         limits, used, finalists = self.budget.limits, self.budget.usage, self.config.finalists
+        seconds, usd = self.budget.seconds_left, _left(limits.max_usd, self.budget.usd)
         return Limits(
+            max_seconds=None if seconds is None else max(1e-3, seconds * share * (1 - KEPT)),
+            max_usd=None if usd is None else max(1e-9, usd * share * (1 - KEPT)),
             max_calls=_part(limits.max_calls, used.calls + finalists * self.validation_cost.calls, share),
             max_tokens=_part(limits.max_tokens, used.tokens + finalists * self.validation_cost.tokens, share),
         )
@@ -110,6 +119,10 @@ class Workbench:
 
 def _share(limit: int | None, before: int, now: int) -> float:
     return 0.0 if limit is None else (now - before) / max(1, limit - before)
+
+
+def _left(limit: float | None, spent: float) -> float | None:
+    return None if limit is None else limit - spent
 
 
 def _part(limit: int | None, spent: int, share: float) -> int | None:

@@ -6,6 +6,7 @@ import dspy
 import pytest
 
 from coda.data.benchmarks import Benchmark, Example
+from coda.optimize.config import CompileConfig
 from coda.optimize.guards import Guards
 from coda.optimize.optimizers.student import Prompts, with_prompts
 from coda.program.conductor import Coda
@@ -22,7 +23,7 @@ def benchmark(split: str, *texts: str) -> Benchmark:
 GUARDS = Guards(
     benchmark("train", LONG, "What is 100 + 5?"),
     (benchmark("validation", "What is 200 + 5?"), benchmark("test", "What is 300 + 5?")),
-    100,
+    CompileConfig(prompt_tokens=100, demo_tokens=60),
 )
 
 
@@ -67,3 +68,10 @@ def test_demos_of_problems_that_are_measured_on_are_left_out(text: str) -> None:
 def test_a_candidate_without_fault_is_left_as_it_is() -> None:
     program = Coda()
     assert GUARDS.mend(program, program) == (program, [])
+
+
+def test_demos_fit_into_their_limit_together() -> None:
+    demos = [dspy.Example(problem=f"Is {n} prime?", reasoning="because " * 10, answer="1") for n in range(5)]
+    mended, caveats = GUARDS.mend(with_prompts(Coda(), Prompts(demos={"executor.reason": demos})), Coda())
+    assert mended.executor.reason.demos == demos[:2]
+    assert "Only 2 of 5 demos of executor.reason fit into 60 tokens" in caveats[0]

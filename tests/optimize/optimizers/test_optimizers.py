@@ -116,9 +116,10 @@ def test_a_teacher_makes_the_demos_within_the_same_cap(compiling: Compiling) -> 
     assert found.measured[-1].program.executor.reason.demos
 
 
-def test_a_model_that_does_not_exist_is_found_before_the_optimizer_begins(compiling: Compiling) -> None:
+def test_a_model_that_does_not_exist_is_found_before_any_request(compiling: Compiling) -> None:
     with pytest.raises(UsageError):
         compiling(small("gepa", reflection_model="openai/no-such-model"))
+    assert compiling.engine.requests == 0
 
 
 def test_missing_optuna_is_found_before_any_request(compiling: Compiling, monkeypatch: pytest.MonkeyPatch) -> None:
