@@ -22,7 +22,7 @@ import dspy
 from coda.data.benchmarks import Benchmark, Example
 from coda.data.examples import digest_of
 from coda.errors import BudgetExceeded, EngineError
-from coda.optimize.calibrate import Cell, Count, best_style, cells, choose, settings_for
+from coda.optimize.calibrate import Cell, Count, best_style, cells, choose, probed, settings_for
 from coda.optimize.config import CompileConfig
 from coda.optimize.demos import Demos, labelled, with_demos
 from coda.optimize.evaluate import EvaluationConfig, evaluate
@@ -183,7 +183,7 @@ class Compiler:
         shown = {str(demo.problem) for each in demos.values() for demo in each}
         unseen = tuple(each for each in self._train().examples if each.problem.text.strip() not in shown)
         few, more = unseen[: self.config.probe], unseen[self.config.probe : 4 * self.config.probe]
-        modes = self.program.modes(few[0].problem)
+        modes = probed(self.program.settings, self.program.modes(few[0].problem))
         grid: dict[Cell, Count] = {}
         for cell in cells(self.program.settings, modes):
             if (found := self._count(f"probe-{'-'.join(cell)}", cell, demos, few)) is None:

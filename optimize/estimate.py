@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coda.data.examples import digest_of
-from coda.optimize.calibrate import cells
+from coda.optimize.calibrate import cells, probed
 from coda.optimize.compile import Splits
 from coda.optimize.config import CompileConfig
 from coda.optimize.evaluate import EvaluationConfig, evaluate
@@ -129,7 +129,7 @@ def phases(program: Coda, splits: Splits, config: CompileConfig, each: Cost) -> 
     test = min(config.test or MANY, len(splits.test.examples))
     plan = optimizer(config.optimizer).plan(config, train)
     candidates = plan.validations + config.zero_shot
-    modes = program.modes(splits.train.examples[0].problem)
+    modes = probed(program.settings, program.modes(splits.train.examples[0].problem))
     grid = config.probe * len(cells(program.settings, modes)) + 3 * config.probe * len(modes)
     one_call = each.times(1 / max(1.0, each.calls))
     return (
