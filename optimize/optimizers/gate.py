@@ -54,9 +54,34 @@ class Gate:
         self.halted: Halted | None = None
         self._failures = 0
         self._lock = threading.Lock()
+        self._asking = 0
+        self._idle = threading.Condition()
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
         return self
+
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """A request passes; `shut` waits for it.
+
+        Raises:
+            Halted: The optimizer has to end.
+        """
+        with self._idle:
+            self.check()
+            self._asking += 1
+        try:
+            yield
+        finally:
+            with self._idle:
+                self._asking -= 1
+                self._idle.notify_all()
+
+    def shut(self) -> None:
+        """Let nothing pass any more, and wait for what has passed: threads that an optimizer left behind end then."""
+        with self._idle:
+            self.halted = self.halted or Halted()
+            self._idle.wait_for(lambda: self._asking == 0)
 
     @contextmanager
     def spending(self) -> Iterator[None]:
@@ -135,8 +160,7 @@ class GatedLM(EngineLM):
         self.gate = gate
 
     async def _answer(self, prompt: Any, messages: Any, options: dict[str, Any]) -> Any:
-        self.gate.check()
-        with self.gate.spending():
+        with self.gate.asking(), self.gate.spending():
             try:
                 reply = await super()._answer(prompt, messages, options)
             except BudgetExceeded as error:

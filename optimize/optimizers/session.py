@@ -143,7 +143,7 @@ class Session:
             else:
                 self.bench.ended.append(f"The optimizer failed: {type(error).__name__}: {error}")
         finally:
-            self.gate.halted = self.gate.halted or Halted()  # threads that it left behind end now
+            self.gate.shut()
             run_sync(self.program.own_engine.settled())
         return None
 
