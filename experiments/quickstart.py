@@ -28,7 +28,9 @@ class QuickstartConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    effort: CompileConfig = CompileConfig(probe=2, candidates=3, zero_shot=False, demos=16, train=36, validation=24)
+    effort: CompileConfig = CompileConfig(
+        optimizer="random-search", probe=2, candidates=3, zero_shot=False, demos=16, train=36, validation=24
+    )
     limit: int = 60
     """Test problems."""
 

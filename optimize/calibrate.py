@@ -92,6 +92,14 @@ def cells(base: Settings, modes: Sequence[Mode]) -> list[Cell]:
     return [(style, mode) for style in styles for mode in modes]
 
 
+def probed(base: Settings, modes: Sequence[Mode]) -> tuple[Mode, ...]:
+    """Of the modes that are possible, those that the default paths follow; all where they follow none of them.
+
+    Other modes are the planner's to choose, for problems that call for them; a path of them alone costs many requests.
+    """
+    return tuple(mode for mode in modes if mode in base.paths) or tuple(modes)
+
+
 def _merit(grid: Mapping[Cell, Count], style: AdapterStyle) -> tuple[float, float]:
     mine = [count for (each, _), count in grid.items() if each == style]
     readable = sum(count.readable for count in mine) / max(1, sum(count.trials for count in mine))

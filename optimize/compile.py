@@ -4,8 +4,8 @@ Four phases, each measured with the evaluator, so that each resumes with it:
 
 1. *probe*: every adapter style in every mode, on a few training problems (`coda.optimize.calibrate`);
 2. *baseline*: the pipeline as the Engine's profile suggests it, on the validation split;
-3. *search*: candidates with other demos, made from training problems, on the validation split
-   (`coda.optimize.search`);
+3. *search*: candidates with other demos and instructions, made from training problems by an optimizer
+   (`coda.optimize.optimizers`), on the validation split;
 4. *proof*: the best of them on the test split, once.
 """
 
@@ -18,46 +18,28 @@ from pathlib import Path
 from typing import Protocol
 
 import dspy
-from pydantic import BaseModel, ConfigDict, Field
 
 from coda.data.benchmarks import Benchmark, Example
 from coda.data.examples import digest_of
-from coda.errors import BudgetExceeded
-from coda.optimize.calibrate import Cell, Count, best_style, cells, choose, settings_for
+from coda.errors import BudgetExceeded, EngineError
+from coda.optimize.calibrate import Cell, Count, best_style, cells, choose, probed, settings_for
+from coda.optimize.config import CompileConfig
 from coda.optimize.demos import Demos, labelled, with_demos
 from coda.optimize.evaluate import EvaluationConfig, evaluate
+from coda.optimize.guards import Guards
+from coda.optimize.helpers import Helpers, helping
+from coda.optimize.measures import StageMeasures, measures
 from coda.optimize.observers import Observer
-from coda.optimize.records import read_results
-from coda.optimize.search import Candidate, candidates
+from coda.optimize.optimizers import Workbench, check_optimizer, optimizer
+from coda.optimize.records import Fault, read_results
 from coda.optimize.stats import PairedComparison, compare_pairs
 from coda.optimize.summary import Summary
 from coda.program.conductor import Coda
 from coda.program.engine.budget import Budget, spending
 from coda.program.settings import Limits
+from coda.program.types import Usage
 
-
-class CompileConfig(BaseModel):
-    """How hard to try."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    probe: int = Field(default=6, ge=1)
-    """Training problems for each cell of the calibration grid."""
-    candidates: int = Field(default=6, ge=1)
-    """Sets of demos to try."""
-    zero_shot: bool = True
-    """Measure the calibrated program without any demos too."""
-    demos: int = Field(default=8, ge=1, le=64)
-    """Demos for each predictor."""
-    train: int = Field(default=60, ge=1)
-    """Training problems that demos are made from."""
-    validation: int | None = Field(default=None, ge=1)
-    """Validation problems on which candidates are measured; all by default."""
-    test: int | None = Field(default=None, ge=1)
-    """Test problems for the proof; all by default."""
-    concurrency: int = Field(default=16, ge=1)
-    """Problems worked on at once."""
-    seed: int = Field(default=0, ge=0)
+__all__ = ["Compilation", "CompileConfig", "CompileWatcher", "Compiler", "Measured", "Splits"]
 
 
 @dataclass(frozen=True)
@@ -89,12 +71,14 @@ class Measured:
         program: The program.
         summary: Its figures.
         scores: Each problem's score, by id.
+        stages: What each stage did.
     """
 
     name: str
     program: Coda
     summary: Summary
     scores: dict[str, float]
+    stages: StageMeasures
 
 
 @dataclass(frozen=True)
@@ -130,6 +114,9 @@ class Compiler:
         config: How hard to try.
         run_dir: Where every measurement goes; the same call on the same directory continues.
         watcher: Is told what happens.
+
+    Raises:
+        UsageError: The optimizer cannot run here, or with these problems; nothing was spent.
     """
 
     def __init__(
@@ -141,13 +128,22 @@ class Compiler:
         self.config = config
         self.run_dir = run_dir
         self.watcher = watcher
+        check_optimizer(config, splits.train.examples)
+        self.guards = Guards(splits.train, (splits.validation, splits.test), config)
+        self.ended: list[str] = []
 
     def run(self) -> Compilation:
         """Compile.
 
         Raises:
             BudgetExceeded: The budget ended before even the baseline was measured.
+            EngineError: The Engine is down.
+            UsageError: A model that should help cannot be reached.
         """
+        with helping(self.engine, self.config) as helpers:
+            return self._run(helpers)
+
+    def _run(self, helpers: Helpers) -> Compilation:
         self.watcher.on_phase("baseline", "the pipeline as it is, on validation")
         baseline = self._on_validation("baseline", self.program)
         if baseline is None:
@@ -162,9 +158,9 @@ class Compiler:
             grid = self._probe()
             settings = choose(self.program.settings, grid) if grid else self.program.settings
             calibrated = self.program.with_settings(settings)
-            self.watcher.on_phase("search", f"{self.config.candidates} sets of demos, on validation")
-            measured += [found for found in self._search(calibrated) if found is not None]
-        best = max(measured, key=lambda each: (each.summary.score, -each.summary.tokens))
+            self.watcher.on_phase("search", f"{self.config.optimizer}, candidates on validation")
+            measured += [found for found in self._search(calibrated, search, baseline, helpers) if found is not None]
+        best = max(measured, key=_merit)
         self.watcher.on_phase("proof", f"{best.name} on the test split, once")
         test = self._measure("test", best.program, self.splits.test, self.config.test)
         return Compilation(
@@ -174,7 +170,7 @@ class Compiler:
             test=test,
             grid=grid,
             measured=tuple(measured),
-            stopped=test.stopped.message if test.stopped is not None else self._stopped(search, measured),
+            stopped=test.stopped.message if test.stopped is not None else self._stopped(search, len(measured)),
         )
 
     def _probe(self) -> dict[Cell, Count]:
@@ -187,7 +183,7 @@ class Compiler:
         shown = {str(demo.problem) for each in demos.values() for demo in each}
         unseen = tuple(each for each in self._train().examples if each.problem.text.strip() not in shown)
         few, more = unseen[: self.config.probe], unseen[self.config.probe : 4 * self.config.probe]
-        modes = self.program.modes(few[0].problem)
+        modes = probed(self.program.settings, self.program.modes(few[0].problem))
         grid: dict[Cell, Count] = {}
         for cell in cells(self.program.settings, modes):
             if (found := self._count(f"probe-{'-'.join(cell)}", cell, demos, few)) is None:
@@ -210,17 +206,30 @@ class Compiler:
         readable = sum(attempt.finish == "ok" for record in records for attempt in record.attempts)
         return Count(round(summary.accuracy * summary.n), summary.n, readable)
 
-    def _search(self, program: Coda) -> Iterator[Measured | None]:
-        """Measure the calibrated program with each candidate's demos."""
+    def _search(self, program: Coda, budget: Budget, baseline: Measured, helpers: Helpers) -> Iterator[Measured | None]:
+        """Measure the calibrated program, then what the optimizer makes of it."""
+        best: Measured | None = None
         if self.config.zero_shot:
-            yield self._on_validation("calibrated", program)
-        for candidate in self._candidates(program):
-            yield self._on_validation(candidate.name, with_demos(program, candidate.demos))
-
-    def _candidates(self, program: Coda) -> Iterator[Candidate]:
-        config = self.config
-        train = self._train().examples
-        return candidates(program, train, count=config.candidates, k=config.demos, seed=config.seed)
+            best = self._on_validation("calibrated", program)
+            yield best
+        bench = Workbench(
+            program=program,
+            train=self._train().examples,
+            config=self.config,
+            budget=budget,
+            validation_cost=_usage(baseline.summary),
+            teacher=helpers.teacher,
+            reflection=helpers.reflection,
+        )
+        for candidate in optimizer(self.config.optimizer).candidates(bench):
+            mended, caveats = self.guards.mend(candidate.program, self.program)
+            for caveat in caveats:
+                self.watcher.on_phase(candidate.name, caveat)
+            found = self._on_validation(candidate.name, mended)
+            if found is not None and (best is None or _merit(found) > _merit(best)):
+                best, bench.best = found, found.program
+            yield found
+        self.ended += bench.ended
 
     def _train(self) -> Benchmark:
         return self.splits.train.model_copy(update={"examples": self.splits.train.examples[: self.config.train]})
@@ -230,36 +239,66 @@ class Compiler:
         summary = self._measure(name, program, self.splits.validation, self.config.validation)
         if summary.stopped is not None:
             return None
-        scores = {record.id: record.score for record in read_results(self.run_dir / name)}
-        return Measured(name, program, summary, scores)
+        records = list(read_results(self.run_dir / name))
+        return Measured(name, program, summary, {record.id: record.score for record in records}, measures(records))
 
     def _measure(self, name: str, program: Coda, benchmark: Benchmark, limit: int | None) -> Summary:
         run_dir = self.run_dir / name
-        config = EvaluationConfig(limit=limit, concurrency=self.config.concurrency, max_error_rate=1.0)
+        config = EvaluationConfig(limit=limit, concurrency=self.config.concurrency)
         with self.watcher.measuring(name, run_dir) as observer:
-            return evaluate(program, benchmark, config, run_dir=run_dir, observer=observer)
+            summary = evaluate(program, benchmark, config, run_dir=run_dir, observer=observer)
+        if (fault := _outage(summary, run_dir)) is not None:
+            raise EngineError(
+                f"Measuring {name} failed: {fault.message} An outage must not count as wrong answers. "
+                "Mend the cause and run the same command again: it goes on from here."
+            )
+        return summary
 
     def _without_reserve(self, baseline: Summary) -> Limits:
         """What the search may spend: the run's limits less twice what the test split costs at the baseline's rate."""
         problems = min(self.config.test or len(self.splits.test.examples), len(self.splits.test.examples))
         share = 2 * problems / max(1, baseline.n)
-        limits, spent = self.engine.config.limits, self.engine.budget.usage
-        left_calls = None if limits.max_calls is None else limits.max_calls - spent.calls - share * baseline.calls
-        left_tokens = None if limits.max_tokens is None else limits.max_tokens - spent.tokens - share * baseline.tokens
+        limits, budget = self.engine.config.limits, self.engine.budget
+        calls = _left(limits.max_calls, budget.usage.calls + share * baseline.calls)
+        tokens = _left(limits.max_tokens, budget.usage.tokens + share * baseline.tokens)
         return Limits(
-            max_calls=None if left_calls is None else max(1, int(left_calls)),
-            max_tokens=None if left_tokens is None else max(1, int(left_tokens)),
+            max_calls=None if calls is None else max(1, int(calls)),
+            max_tokens=None if tokens is None else max(1, int(tokens)),
+            max_seconds=_left(limits.max_seconds, budget.seconds + share * baseline.seconds),
+            max_usd=_left(limits.max_usd, budget.usd * (1 + share)),
         )
 
-    def _stopped(self, search: Budget, measured: list[Measured]) -> str | None:
-        expected = self.config.candidates + 1 + self.config.zero_shot
-        if len(measured) == expected:
+    def _stopped(self, search: Budget, measured: int) -> str | None:
+        reasons = [*self.ended, *(each.refused for each in (search, self.engine.budget) if each.refused is not None)]
+        if not reasons:
             return None
         return (
-            f"The budget ended the search after {search.usage.calls} requests, with {len(measured)} of {expected} "
-            "programs measured; the best of them was kept."
+            f"The search ended early, after {search.usage.calls} requests, with {measured} programs measured; the best "
+            f"of them was kept. {reasons[0]}"
         )
 
     def _gain(self, baseline: Measured, best: Measured) -> PairedComparison:
         ids = [key for key in baseline.scores if key in best.scores]
         return compare_pairs([baseline.scores[key] for key in ids], [best.scores[key] for key in ids])
+
+
+def _outage(summary: Summary, run_dir: Path) -> Fault | None:
+    """The last error, where errors ended the run or no problem at all was spared (a budget's end is none)."""
+    if summary.stopped is not None and summary.stopped.reason != "errors":
+        return None
+    errors = [record.error for record in read_results(run_dir) if record.error is not None]
+    errors = [error for error in errors if error.kind != "budget"]
+    return errors[-1] if errors and (summary.stopped is not None or len(errors) == summary.n) else None
+
+
+def _merit(measured: Measured) -> tuple[float, int]:
+    """By which programs are compared: the score on validation, and among equals the fewer tokens."""
+    return measured.summary.score, -measured.summary.tokens
+
+
+def _left(limit: float | None, spent: float) -> float | None:
+    return None if limit is None else max(1e-3, limit - spent)
+
+
+def _usage(summary: Summary) -> Usage:
+    return Usage(**{name: getattr(summary, name) for name in Usage.model_fields})

@@ -27,7 +27,7 @@ def manifest_of(found: Compilation, splits: Splits, config: CompileConfig, progr
         profile=engine.profile.name,
         effort=engine.config.effort,
         benchmark=_benchmark(splits),
-        optimizer="random-search",
+        optimizer=config.optimizer,
         arguments=config.model_dump(mode="json"),
         scores=tuple(_score(name, summary) for name, summary in measured),
         gains=(

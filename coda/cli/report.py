@@ -9,6 +9,7 @@ from rich.table import Table
 from coda.cli.console import emit_json, note, out
 from coda.optimize.compile import Compilation
 from coda.optimize.gap import GapReport
+from coda.optimize.measures import Share, StageMeasures
 from coda.optimize.stats import smallest_visible_gain
 from coda.optimize.summary import Beside, Summary
 
@@ -95,6 +96,7 @@ def show_compilation(found: Compilation, folder: Path) -> None:
             str(each.summary.tokens),
         )
     out.print(table)
+    out.print(_stages({"baseline": found.baseline.stages, found.best.name: found.best.stages}))
     gain = found.gain
     out.print(
         f"gain over the baseline: {gain.difference.mean * 100:+.1f} points "
@@ -110,3 +112,24 @@ def show_compilation(found: Compilation, folder: Path) -> None:
     if found.stopped:
         note(found.stopped)
     out.print(f"The compiled pipeline is in {folder}", markup=False)
+
+
+def _stages(measured: dict[str, StageMeasures]) -> Table:
+    """What each stage did for the problems, program by program."""
+    table = Table(title="What each stage did", title_justify="left", box=None, pad_edge=False)
+    for column in ("program", "a path was right", "paths right", "mended/spoilt", "fixed/broken", "right one chosen"):
+        table.add_column(column, justify="left" if column == "program" else "right")
+    for name, stages in measured.items():
+        table.add_row(
+            name,
+            _share(stages.coverage),
+            _share(stages.success),
+            f"{stages.mended}/{stages.spoilt}",
+            f"{stages.fixed}/{stages.broken}",
+            _share(stages.selection),
+        )
+    return table
+
+
+def _share(share: Share) -> str:
+    return "–" if share.value is None else f"{share.value:.0%}"

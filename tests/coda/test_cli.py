@@ -127,7 +127,7 @@ def test_compile_eval_show_and_export_hang_together(call: Any, tmp_path: Path) -
         pytest.skip(f"no sandbox here: {shared_sandbox().why}")
     file = sums(tmp_path / "sums.jsonl", 40)
     with LocalEngine(answered) as server:
-        effort = ("--probe", "1", "--candidates", "1", "--demos", "1")
+        effort = ("--probe", "1", "--candidates", "1", "--demos", "1", "--rollouts", "20")
         status, out, _ = call("compile", str(file), *on(server), *effort, "--out", "compiled", "--json")
         assert status == 0
         manifest = json.loads(out)

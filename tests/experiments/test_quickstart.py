@@ -22,7 +22,10 @@ from coda.program.tools.sandbox import shared_sandbox
 from coda.program.types import Problem
 
 SMALL = QuickstartConfig(
-    limit=4, effort=CompileConfig(probe=1, candidates=2, demos=4, train=24, validation=4, concurrency=8)
+    limit=4,
+    effort=CompileConfig(
+        optimizer="random-search", probe=1, candidates=2, demos=4, train=24, validation=4, concurrency=8
+    ),
 )
 
 

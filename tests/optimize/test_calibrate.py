@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coda.optimize.calibrate import Cell, Count, cells, chance_better, choose, settings_for
+from coda.optimize.calibrate import Cell, Count, cells, chance_better, choose, probed, settings_for
 from coda.program.settings import Settings
 
 BASE = Settings(paths=("reason", "code"), max_paths=4)
@@ -64,3 +64,9 @@ def test_chance_of_being_better_agrees_with_the_closed_form() -> None:
     # Under uniform priors, one success in one trial beats none in one with probability 5/6.
     assert chance_better(Count(1, 1), Count(0, 1)) == pytest.approx(5 / 6, abs=0.01)
     assert chance_better(Count(3, 6), Count(3, 6)) == pytest.approx(0.5, abs=0.01)
+
+
+def test_only_modes_that_the_default_paths_follow_are_probed() -> None:
+    base = Settings(paths=("code", "reason"))
+    assert probed(base, ("reason", "code", "decompose")) == ("reason", "code")
+    assert probed(base, ("decompose",)) == ("decompose",)

@@ -21,7 +21,7 @@ from coda.program.settings import Limits, Settings
 from coda.program.tools.sandbox import shared_sandbox
 from coda.program.types import Problem
 
-CONFIG = CompileConfig(probe=3, candidates=2, demos=2, concurrency=4)
+CONFIG = CompileConfig(optimizer="random-search", probe=3, candidates=2, demos=2, concurrency=4)
 SETTINGS = Settings(adapter="fields", plan=False, reflect=False, paths=("reason", "code"), quorum=2)
 
 
@@ -72,7 +72,9 @@ class Quiet:
         yield Observers()
 
 
-def compiled(server: LocalEngine, run_dir: Path, limits: Limits | None = None) -> tuple[Compilation, Quiet]:
+def compiled(
+    server: LocalEngine, run_dir: Path, limits: Limits | None = None, effort: CompileConfig = CONFIG
+) -> tuple[Compilation, Quiet]:
     watcher = Quiet()
     config = EngineConfig(
         model="openai/test-model",
@@ -81,7 +83,7 @@ def compiled(server: LocalEngine, run_dir: Path, limits: Limits | None = None) -
         cache_dir=run_dir / "cache",
     )
     with Engine(config) as engine:
-        compiler = Compiler(Coda(SETTINGS, engine=engine), SPLITS, CONFIG, run_dir=run_dir, watcher=watcher)
+        compiler = Compiler(Coda(SETTINGS, engine=engine), SPLITS, effort, run_dir=run_dir, watcher=watcher)
         return compiler.run(), watcher
 
 
@@ -142,3 +144,13 @@ def test_the_budget_holds_to_the_request_and_the_best_so_far_is_proven(tmp_path:
 def test_a_budget_too_small_for_the_baseline_says_so(tmp_path: Path) -> None:
     with LocalEngine(imitator) as server, pytest.raises(BudgetExceeded, match="before the baseline was measured"):
         compiled(server, tmp_path, Limits(max_calls=3))
+
+
+@pytest.mark.parametrize("name", ["labeled", "auto"])
+def test_labels_are_found_by_other_optimizers_too(tmp_path: Path, name: str) -> None:
+    effort = CompileConfig.model_validate({**CONFIG.model_dump(), "optimizer": name, "rollouts": 30})
+    with LocalEngine(imitator) as server:
+        found, watcher = compiled(server, tmp_path, effort=effort)
+    assert found.stopped is None, found.stopped
+    assert (found.best.summary.accuracy, found.test.accuracy) == (1.0, 1.0)
+    assert "labelled-0" in watcher.names
