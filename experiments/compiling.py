@@ -102,7 +102,8 @@ def compile_and_save(
             }
         )
         run.artifact(out, "artefact")
-        run.artifact(run_dir / "calls.jsonl")
+        if (ledger := program.own_engine.ledger.path) is not None:
+            run.artifact(ledger)
         if tracker.register:
             _register(out, run, run_dir / "test", say)
     return found

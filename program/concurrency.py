@@ -91,6 +91,24 @@ async def in_pool(pool: concurrent.futures.Executor, function: Callable[..., T],
     return await asyncio.get_running_loop().run_in_executor(pool, function, *args)
 
 
+_tools = concurrent.futures.ThreadPoolExecutor(max_workers=16, thread_name_prefix="coda-tool")
+
+
+async def in_tools_pool(function: Callable[..., T], *args: Any) -> T:
+    """Run a user's function, which may block for long, where it delays nothing but other tools."""
+    return await in_pool(_tools, function, *args)
+
+
+async def within(seconds: float, awaitable: Awaitable[T]) -> T:
+    """Await something for so many seconds at most.
+
+    Raises:
+        TimeoutError: It took longer, and was cancelled.
+    """
+    async with asyncio.timeout(seconds):
+        return await awaitable
+
+
 class Branches:
     """Concurrent branches of one problem, each with a DSPy trace of its own.
 

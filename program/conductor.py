@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 import dspy
 
@@ -19,6 +20,7 @@ from coda.program.reflector import Reflector
 from coda.program.settings import Settings
 from coda.program.stage import noting_troubles, passing
 from coda.program.story import Pass, Story
+from coda.program.tools.registry import Tool, Toolbox
 from coda.program.tools.sandbox import Sandbox, shared_sandbox
 from coda.program.types import Attempt, Mode, Plan, Problem, Solution, Verdict
 from coda.program.verifier import Verifier
@@ -35,6 +37,7 @@ class Coda(dspy.Module):
             as optimizers expect.
         verifier_engine: Another Engine for the verifier; by default it is the same.
         sandbox: Where programs run; by default the process's own.
+        tools: What programs may be written for besides Python; see `coda.program.tools.registry`.
 
     Example:
         >>> with Engine(EngineConfig(model="embedded")) as engine:  # doctest: +SKIP
@@ -49,13 +52,14 @@ class Coda(dspy.Module):
         engine: Engine | None = None,
         verifier_engine: Engine | None = None,
         sandbox: Sandbox | None = None,
+        tools: Sequence[Tool] = (),
     ) -> None:
         super().__init__()
         self.settings = settings or (engine.profile.settings() if engine is not None else Settings())
         self.engine = engine
         self.sandbox = sandbox or shared_sandbox()
         self.planner = Planner(self.settings)
-        self.executor = Executor(self.settings, self.sandbox)
+        self.executor = Executor(self.settings, self.sandbox, Toolbox(tools))
         self.reflector = Reflector(self.settings, self.sandbox)
         self.verifier = Verifier(self.settings, self.sandbox, verifier_engine)
 
@@ -73,6 +77,7 @@ class Coda(dspy.Module):
     def with_settings(self, settings: Settings) -> Coda:
         """A program with other settings, and this one's Engine, sandbox, instructions and demos."""
         other = Coda(settings, engine=self.engine, verifier_engine=self.verifier.engine, sandbox=self.sandbox)
+        other.executor.toolbox = self.executor.toolbox
         mine = dict(self.named_predictors())
         for name, predictor in other.named_predictors():
             predictor.demos = list(mine[name].demos)

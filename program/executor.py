@@ -15,8 +15,9 @@ from coda.program.events import emit
 from coda.program.presentation import solved_parts, statement
 from coda.program.settings import Settings
 from coda.program.stage import Asked, Stage, without_written_reasoning
+from coda.program.tools.registry import Toolbox, use
 from coda.program.tools.sandbox import Sandbox
-from coda.program.trial import succeeded, try_program
+from coda.program.trial import read_run, succeeded, try_program
 from coda.program.types import Attempt, Finish, Part, Path, Problem
 from coda.signatures.execution import (
     Combine,
@@ -39,10 +40,11 @@ class Executor(Stage):
 
     stage = "executor"
 
-    def __init__(self, settings: Settings, sandbox: Sandbox) -> None:
+    def __init__(self, settings: Settings, sandbox: Sandbox, toolbox: Toolbox | None = None) -> None:
         super().__init__(settings.executor_stage)
         self.settings = settings
         self.sandbox = sandbox
+        self.toolbox = toolbox or Toolbox()
         written = settings.written_reasoning
 
         def predictor(signature: type[dspy.Signature]) -> dspy.Predict:
@@ -158,7 +160,9 @@ class Executor(Stage):
     async def _by_program(self, problem: Problem, path: Path, turn: int) -> Attempt:
         """Write a program, run it, and correct it on what happened, until it works or nothing new comes."""
         write = self.function if problem.task == "code" else self.code
-        asked = await self.ask(write, turn=turn, problem=statement(problem), approach=directions(path))
+        offer = self.toolbox.offer() if problem.task != "code" else ""
+        approach = "\n\n".join(part for part in (directions(path), offer) if part)
+        asked = await self.ask(write, turn=turn, problem=statement(problem), approach=approach)
         attempt = await self._run(problem, path, asked)
         seen = {_essence(attempt.code)}
         for round_ in range(1, self.settings.at(problem.task).max_refinements + 1):
@@ -183,7 +187,8 @@ class Executor(Stage):
 
     async def _run(self, problem: Problem, path: Path, asked: Asked) -> Attempt:
         """Run the program in a reply; one without a program may still state an answer."""
-        program = asked.get("program")
+        chosen = self.toolbox.chosen(asked.text) if problem.task != "code" else None
+        program = asked.get("program") if chosen is None else chosen[1]
         if not program:
             return Attempt(
                 path=path,
@@ -192,7 +197,10 @@ class Executor(Stage):
                 finish=_unless_ok(asked.finish),
                 error=asked.error,
             )
-        execution = await try_program(self.sandbox, problem, program, self.settings)
+        if chosen is None:
+            execution = await try_program(self.sandbox, problem, program, self.settings)
+        else:
+            execution = read_run(problem, await use(chosen[0], program, seconds=self.settings.exec_timeout))
         answer = program if problem.task == "code" else None
         if answer is None and execution.outcome == "ok":
             answer = extract(execution.stdout, problem.task, problem.choices)

@@ -27,6 +27,11 @@ async def try_program(sandbox: Sandbox, problem: Problem, program: str, settings
         execution = await _tested(sandbox, program, tests, problem.entry_point, limits)
     else:
         execution = await sandbox.run(program, limits=limits)
+    return read_run(problem, execution)
+
+
+def read_run(problem: Problem, execution: Execution) -> Execution:
+    """What a run means for the problem: whether it gave an answer, and feedback that is short enough to be shown."""
     if problem.task != "code" and execution.outcome == "ok":
         execution = _with_answer(problem, execution)
     return execution.model_copy(update={"feedback": shorten(execution.feedback, LONGEST_FEEDBACK)})
