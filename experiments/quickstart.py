@@ -29,7 +29,7 @@ class QuickstartConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     effort: CompileConfig = CompileConfig(
-        optimizer="random-search", probe=2, candidates=3, zero_shot=False, demos=16, train=36, validation=24
+        optimizer="random-search", probe=2, candidates=2, zero_shot=False, demos=16, train=28, validation=24
     )
     limit: int = 60
     """Test problems."""
