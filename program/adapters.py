@@ -6,6 +6,7 @@ never costs another call. By convention the *last* output field of a signature i
 
 from __future__ import annotations
 
+import functools
 import re
 import typing
 from typing import Any
@@ -45,10 +46,19 @@ class _TextOnly:
     ) -> list[dict[str, Any]]:
         """The instruction, the demos as turns, and the inputs."""
         return [
-            {"role": "system", "content": self.format_system_message(signature)},
+            {"role": "system", "content": _system_message(type(self), signature, signature.instructions)},
             *self.format_demos(signature, demos),
             {"role": "user", "content": self.format_user_message_content(signature, inputs, main_request=True)},
         ]
+
+
+@functools.lru_cache(maxsize=512)
+def _system_message(adapter: type[Adapter], signature: SignatureClass, instructions: str) -> str:
+    """A signature's system message, worked out once: DSPy takes longer for it than for all the rest of a request.
+
+    ``instructions`` tells apart what optimizers have made of one signature in place.
+    """
+    return str(adapter().format_system_message(signature))
 
 
 class FieldsAdapter(_TextOnly, dspy.ChatAdapter):

@@ -88,7 +88,7 @@ class Toolbox:
 
 def _unescaped(reply: str) -> str:
     """A reply whose program stands in a JSON text."""
-    return reply.replace('"```', '\n```').replace("\\n", "\n").replace('\\"', '"')
+    return reply.replace('"```', "\n```").replace("\\n", "\n").replace('\\"', '"')
 
 
 async def use(tool: Tool, source: str, *, seconds: float) -> Execution:

@@ -1,7 +1,7 @@
 """What the Conductor costs beside the Engine: one problem through a local engine, against its critical path.
 
 The problem takes every stage: a plan, four paths that disagree (two at once, then two), reflection, and a knockout of
-five answers, each pair in both orders. That is 14 requests, eight deep; the critical path is eight times the latency.
+five answers, each pair in both orders. That is 14 requests, seven deep; the critical path is seven times the latency.
 Nothing runs in the sandbox.
 
     python tests/bench/bench_pipeline.py --latency 0.2 --runs 10
@@ -23,9 +23,11 @@ from coda.program.engine import Engine, EngineConfig
 from coda.program.settings import Settings
 from coda.program.types import Problem
 
-DEPTH = 8
+DEPTH = 7
 REQUESTS = 14
-SETTINGS = Settings(adapter="json", paths=("reason",) * 4, max_paths=4, quorum=2, verifier="compare")
+SETTINGS = Settings(
+    adapter="json", straight=False, paths=("reason",) * 4, max_paths=4, quorum=2, verifier="compare", max_rounds=1
+)
 PATHS = [{"mode": "reason", "approach": f"Way number {n}."} for n in range(4)]
 
 
