@@ -1,6 +1,7 @@
 """What the Engine layer costs: the same graph of calls through plain aiohttp and through dspy.Predict on an Engine.
 
 A problem makes 10 calls, four deep (1, 4, 4, 1); the server is another process and answers after ``--latency`` seconds.
+So many problems are worked on at once; each worker takes one, or, for a rate that lasts, several one after the other.
 Run it on an idle machine: ``python tests/bench/bench_engine.py``.
 """
 
@@ -15,6 +16,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import aiohttp
@@ -29,6 +31,14 @@ CALLS = sum(WIDTHS)
 SERVER = Path(__file__).parent.parent / "support" / "local_engine.py"
 
 Call = Callable[[str], Awaitable[object]]
+
+
+@dataclass(frozen=True)
+class Load:
+    """So many problems at once, by workers that take so many one after the other."""
+
+    at_once: int
+    each: int = 1
 
 
 @contextmanager
@@ -48,24 +58,28 @@ async def problem(call: Call, name: str) -> None:
         await asyncio.gather(*(call(f"{name}/{depth}/{index}") for index in range(width)))
 
 
-async def measure(label: str, call: Call, problems: int, latency: float, results: list[dict[str, object]]) -> None:
+async def measure(label: str, call: Call, load: Load, latency: float) -> None:
+    async def worker(number: int) -> None:
+        for turn in range(load.each):
+            await problem(call, f"{label}-{load}-{number}-{turn}")
+
     started, cpu = time.perf_counter(), time.process_time()
-    await asyncio.gather(*(problem(call, f"{label}-{problems}-{number}") for number in range(problems)))
+    await asyncio.gather(*map(worker, range(load.at_once)))
     seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
-    ideal = len(WIDTHS) * latency
+    ideal, problems = len(WIDTHS) * latency * load.each, load.at_once * load.each
     result: dict[str, object] = {
         "way": label,
-        "problems": problems,
+        "at once": load.at_once,
+        "one after the other": load.each,
         "seconds": round(seconds, 3),
         "problems/s": round(problems / seconds, 1),
         "share of ideal": round(ideal / seconds, 3),
         "client CPU ms/call": round(cpu / problems / CALLS * 1000, 3),
     }
     print(json.dumps(result), flush=True)
-    results.append(result)
 
 
-async def plain(base: str, sizes: list[int], latency: float, results: list[dict[str, object]]) -> None:
+async def plain(base: str, loads: list[Load], latency: float) -> None:
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
 
         async def call(text: str) -> object:
@@ -74,11 +88,11 @@ async def plain(base: str, sizes: list[int], latency: float, results: list[dict[
                 return json.loads(await response.read())["choices"][0]["message"]["content"]
 
         await problem(call, "warm")
-        for size in sizes:
-            await measure("aiohttp", call, size, latency, results)
+        for load in loads:
+            await measure("aiohttp", call, load, latency)
 
 
-async def engine(base: str, sizes: list[int], latency: float, results: list[dict[str, object]]) -> None:
+async def engine(base: str, loads: list[Load], latency: float) -> None:
     config = EngineConfig(model="openai/test-model", api_base=base, concurrency=2000)
     with dspy.context(lm=Engine(config).lm, adapter=adapter_for("fields")):
         predict = dspy.Predict("question -> answer")
@@ -87,19 +101,18 @@ async def engine(base: str, sizes: list[int], latency: float, results: list[dict
             return (await predict.acall(question=text)).answer
 
         await problem(call, "warm")
-        for size in sizes:
-            await measure("dspy.Predict on Engine", call, size, latency, results)
+        for load in loads:
+            await measure("dspy.Predict on Engine", call, load, latency)
 
 
 async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--latency", type=float, default=0.2)
-    parser.add_argument("--problems", type=int, nargs="+", default=[1, 32, 200])
     arguments = parser.parse_args()
-    results: list[dict[str, object]] = []
+    loads = [Load(1), Load(32), Load(32, each=10), Load(200), Load(200, each=5)]
     with server(arguments.latency) as base:
-        await plain(base, arguments.problems, arguments.latency, results)
-        await on_background_loop(engine(base, arguments.problems, arguments.latency, results))
+        await plain(base, loads, arguments.latency)
+        await on_background_loop(engine(base, loads, arguments.latency))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(json.dumps({"peak memory MB": round(peak)}))
 
