@@ -83,6 +83,7 @@ async def _examined(
         plan=solution.plan,
         verdict=solution.verdict,
         early_exit=solution.early_exit,
+        restatements=solution.restatements,
         stopped=solution.stopped,
         stages=dict(stages),
         usage=solution.usage,

@@ -59,6 +59,8 @@ class Record(Frozen):
     plan: Plan = NO_PLAN
     verdict: Verdict = NO_VERDICT
     early_exit: bool = False
+    restatements: tuple[str, ...] = ()
+    """The problem in other words, one for each round after the first."""
     stopped: str | None = None
     """Why the pipeline ended before it was done, where it did; it may have had an answer by then."""
     stages: dict[str, Usage] = Field(default_factory=dict)
