@@ -9,10 +9,9 @@ from typing import Any
 import dspy
 
 from coda.data.benchmarks import Example
-from coda.data.grading import grade
 from coda.program.adapters import SALVAGED
 from coda.program.conductor import Coda
-from coda.program.presentation import statement
+from coda.program.presentation import exhibit, statement
 from coda.program.types import Attempt, Solution
 
 Step = tuple[dspy.Predict, dict[str, Any], dspy.Prediction]
@@ -56,32 +55,14 @@ def demos_of(program: Coda) -> Demos:
     return {name: list(predictor.demos) for name, predictor in program.named_predictors() if predictor.demos}
 
 
-class Accept:
-    """The metric by which DSPy's bootstrapping keeps a trace, and what it may learn from it.
-
-    DSPy makes a demo of *every* call in a trace whose final answer was right, wrong attempts included. Called as
-    ``accept(gold, prediction, trace)``, this metric removes from ``trace`` the calls that did not lead to a right
-    result themselves, before DSPy reads it.
-    """
-
-    def __call__(self, gold: dspy.Example, prediction: dspy.Prediction, trace: list[Step] | None = None) -> bool:
-        """Grade the answer, and prune the trace to the steps worth imitating."""
-        example: Example = gold.example
-        right = grade(example, prediction.answer).score >= 1.0
-        if trace is not None:
-            solution: Solution = prediction.solution
-            good = [attempt for attempt in every_attempt(solution) if grade(example, attempt.answer).score >= 1.0]
-            trace[:] = [step for step in trace if worth_imitating(step, good, right)]
-        return right
-
-
 def worth_imitating(step: Step, good: Sequence[Attempt], right: bool) -> bool:
     """Whether a call's own output contributed to a right result.
 
-    A call that produced an attempt must have produced one of the ``good`` ones; any other (plan, comparison) counts as
-    good where the final answer was ``right``. Salvaged and incomplete replies never count.
+    A call that produced an attempt, or a part of one, must have produced a ``good`` one; a judge must have told good
+    attempts from others; any other call (a plan, say) counts as good where the final answer was ``right``. Salvaged and
+    incomplete replies never count.
     """
-    predictor, _, outputs = step
+    predictor, inputs, outputs = step
     values = {name: outputs.get(name) for name in predictor.signature.output_fields}
     if outputs.get(SALVAGED) or any(value in (None, "", []) for value in values.values()):
         return False
@@ -89,6 +70,14 @@ def worth_imitating(step: Step, good: Sequence[Attempt], right: bool) -> bool:
         return any(attempt.code == values["program"] for attempt in good)
     if "answer" in values:
         return any(_stated(attempt, values) for attempt in good if attempt.code is None)
+    if "parts" in values:
+        return any(attempt.parts for attempt in good)
+    shown = {exhibit(attempt) for attempt in good}
+    if "verdict" in values:
+        return (values["verdict"] == "right") == (inputs.get("attempt") in shown)
+    if "better" in values:
+        sides = {side: inputs.get(side) in shown for side in ("first", "second")}
+        return sides.pop(str(values["better"]), False) and not any(sides.values())
     return right
 
 
@@ -98,7 +87,9 @@ def every_attempt(solution: Solution) -> list[Attempt]:
 
 
 def _stated(attempt: Attempt, values: dict[str, Any]) -> bool:
-    """Whether the attempt came from a reply with these fields."""
+    """Whether the attempt, or a part of it, came from a reply with these fields."""
+    if any(part.answer == str(values["answer"]).strip() for part in attempt.parts):
+        return True
     return any(value and attempt.reasoning.strip() == str(value).strip() for value in values.values()) or (
         attempt.answer is not None and attempt.answer in str(values["answer"])
     )
