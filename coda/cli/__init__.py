@@ -21,6 +21,7 @@ app.command("coda.cli.solve:solve", name="solve", help="Solve one problem and wa
 app.command("coda.cli.evaluate:evaluate", name="eval", help="Measure a pipeline on a benchmark.")
 app.command("coda.cli.verify:verify", name="verify", help="Grade recorded answers, and try ways to choose among them.")
 app.command("coda.cli.compare:compare", name="compare", help="Compare runs problem by problem: better, or luck?")
+app.command("coda.cli.reporting:report", name="report", help="Write a report on runs: one page, Markdown and CSV.")
 app.command("coda.cli.compile:compile_", name="compile", help="Compile a pipeline for a model and a benchmark.")
 app.command("coda.cli.export:export", name="export", help="Write a compiled pipeline's prompts for use anywhere.")
 app.command("coda.cli.export:show", name="show", help="Show what a compiled pipeline holds and was measured at.")
