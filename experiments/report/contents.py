@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -111,7 +112,7 @@ def _remarks(runs: Sequence[Run]) -> list[str]:
             found.append(f"{run.name} stopped early ({run.summary.stopped.reason}): {run.summary.stopped.message}")
         failed = sum(run.summary.errors.values())
         if failed:
-            found.append(f"{run.name}: {failed} results are errors and count as wrong.")
+            found.append(f"{run.name}: {failed} of {run.summary.n} results ended in an error, which counts as wrong.")
     return found
 
 
@@ -177,7 +178,7 @@ def command(run: Run) -> str:
 
 
 def settings_toml(run: Run) -> str:
-    """The settings as the file that ``--settings`` reads."""
+    """The settings as the file that ``--settings`` reads; empty where the run has none."""
     settings = _part(_part(run.identity, "program"), "settings")
     plain = {name: value for name, value in settings.items() if not isinstance(value, Mapping) and value is not None}
     lines = [f"{name} = {_toml(value)}" for name, value in plain.items()]
@@ -190,8 +191,6 @@ def settings_toml(run: Run) -> str:
 
 def _toml(value: Any) -> str:
     """A value without tables in it, as TOML; JSON's strings, numbers and lists of them are TOML."""
-    import json
-
     if isinstance(value, Mapping):
         return "{ " + ", ".join(f"{key} = {_toml(part)}" for key, part in value.items() if part is not None) + " }"
     if isinstance(value, list):

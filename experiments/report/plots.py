@@ -24,14 +24,14 @@ from coda.experiments.report.svg import (
 from coda.optimize.gap import GapReport, RefinementRound
 from coda.optimize.stats import Estimate
 
-WIDE, SMALL = 680.0, 320.0
+WIDE, SMALL = 560.0, 320.0
 LOG_FROM = 4.0
 """Tokens are drawn on a logarithmic axis when the most is so many times the least."""
 
 
 def forest(effects: Sequence[Effect]) -> Markup:
     """Paired differences with their 95 % intervals, one line for each run."""
-    left, right, row, top = 170.0, 470.0, 30.0, 14.0
+    left, right, row, top = 170.0, WIDE - 20, 30.0, 14.0
     ends = [end for each in effects for end in (_gain(each).low, _gain(each).high)]
     low, high = min(0.0, *ends), max(0.0, *ends)
     margin = (high - low) * 0.06 or 0.01
@@ -51,11 +51,9 @@ def _effect(effect: Effect, scale: Scale, y: float) -> list[Markup]:
     said = f"{gain.mean * 100:+.1f} ({gain.low * 100:+.1f} to {gain.high * 100:+.1f})"
     words = f"{effect.run.name} against {effect.against.name}: {said} points, p = {paired.p:.2g}"
     return [
-        text(0, y + 4, effect.run.name, most=24),
+        text(0, y + 4, effect.run.name, most=22),
         line(scale(gain.low), y, scale(gain.high), y, f"whisker {sure}"),
         dot(scale(gain.mean), y, 5, f"mark {sure}", words),
-        text(484, y + 4, said, kind="value"),
-        text(WIDE, y + 4, f"p = {paired.p:.2g}", anchor="end", kind="value"),
     ]
 
 

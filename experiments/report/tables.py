@@ -12,8 +12,8 @@ from coda.experiments.report.contents import Effect, tokens_each
 from coda.experiments.report.runs import Run
 from coda.optimize.records import read_results
 
-RESULTS = ("run", "data", "n", "accuracy", "95 % interval", "calls", "tokens", "tokens each", "seconds")
-EFFECTS = ("run", "against", "n", "points", "95 % interval", "gained", "lost", "p")
+RESULTS = ("run", "n", "accuracy", "95 % interval", "calls", "tokens", "tokens each", "seconds", "data")
+EFFECTS = ("run", "points", "95 % interval", "gained", "lost", "p", "n", "against")
 
 
 def results(runs: Iterable[Run]) -> list[tuple[str, ...]]:
@@ -21,7 +21,6 @@ def results(runs: Iterable[Run]) -> list[tuple[str, ...]]:
     return [
         (
             run.name,
-            "/".join(run.data),
             f"{run.summary.n:,}",
             f"{run.summary.accuracy:.1%}",
             f"{run.summary.ci95[0]:.1%} to {run.summary.ci95[1]:.1%}",
@@ -29,6 +28,7 @@ def results(runs: Iterable[Run]) -> list[tuple[str, ...]]:
             f"{run.summary.tokens:,}",
             f"{tokens_each(run):,.0f}",
             f"{run.summary.seconds:,.1f}",
+            "/".join(run.data),
         )
         for run in runs
     ]
@@ -43,13 +43,13 @@ def effects(found: Iterable[Effect]) -> list[tuple[str, ...]]:
         rows.append(
             (
                 each.run.name,
-                each.against.name,
-                f"{each.comparison.n:,}",
                 f"{gain.mean * 100:+.1f}",
                 f"{gain.low * 100:+.1f} to {gain.high * 100:+.1f}",
                 str(paired.gained),
                 str(paired.lost),
                 f"{paired.p:.2g}",
+                f"{each.comparison.n:,}",
+                each.against.name,
             )
         )
     return rows

@@ -7,7 +7,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from browser import page_of, reason_to_skip
+from browser import chromium, page_of, reason_to_skip
 from synthetic_run import Synthetic, make_run
 
 from coda.experiments.report import gather, write_report
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def _open(page: Path) -> None:
-    with page_of(page) as opened:
+    with chromium() as browser, page_of(browser, page) as opened:
         ready = opened.evaluate("document.documentElement.dataset.ready")
         print(f"interactive after {ready} ms (limit 2000)")
         actions = {

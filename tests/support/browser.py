@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
@@ -26,19 +26,29 @@ def reason_to_skip() -> str | None:
 
 
 @contextmanager
-def page_of(file: Path, **options: Any) -> Iterator[Page]:
-    """The page, opened and ready to be used. ``options`` are Playwright's for a context: viewport, color_scheme, …"""
+def chromium() -> Iterator[Browser]:
+    """The browser. Playwright allows one at a time in a thread."""
     from playwright.sync_api import sync_playwright
 
-    chromium = next(filter(None, map(shutil.which, NAMES)))
+    found = next(filter(None, map(shutil.which, NAMES)))
     # Chromium's own sandbox does not work for root; the page is our own, and tests must run in containers.
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=arguments)
+        browser = playwright.chromium.launch(executable_path=found, args=arguments)
         try:
-            page = browser.new_context(**options).new_page()
-            page.goto(file.resolve().as_uri())
-            page.wait_for_selector("html[data-ready]", timeout=30_000)
-            yield page
+            yield browser
         finally:
             browser.close()
+
+
+@contextmanager
+def page_of(browser: Browser, file: Path, **options: Any) -> Iterator[Page]:
+    """The page, opened and ready to be used. ``options`` are Playwright's for a context: viewport, color_scheme, …"""
+    context = browser.new_context(**options)
+    try:
+        page = context.new_page()
+        page.goto(file.resolve().as_uri())
+        page.wait_for_selector("html[data-ready]", timeout=30_000)
+        yield page
+    finally:
+        context.close()

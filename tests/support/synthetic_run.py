@@ -157,7 +157,9 @@ def _attempt(run: Synthetic, right: str, mode: str | None, generator: random.Ran
 
 
 def _pick(generator: random.Random, count: int) -> str:
-    return " ".join(generator.choice(WORDS) if generator.random() < 0.8 else str(generator.randrange(9999)) for _ in range(count))
+    return " ".join(
+        generator.choice(WORDS) if generator.random() < 0.8 else str(generator.randrange(9999)) for _ in range(count)
+    )
 
 
 def _words(count: int, *seed: object) -> str:
