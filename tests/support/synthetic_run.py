@@ -1,4 +1,4 @@
-"""Run directories made by hand: whole stories of every kind, as many as one likes, through the project's own writers."""
+"""Run directories made by hand: whole stories of every kind, through the project's own writers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from coda.optimize.summary import Facts, Summary, Tally
 from coda.program.types import Execution, Plan, Problem, Usage, Verdict
 from coda.program.types import Path as Way
 
-WORDS = (
+WORDS = (  # noqa: SIM905
     "total apples equation factor remainder triangle subtract therefore number sum divide each carry value assume "
     "twice basket answer prime integer solve first second half because length area root product check again modulo"
 ).split()
