@@ -23,6 +23,8 @@ app.command("coda.cli.verify:verify", name="verify", help="Grade recorded answer
 app.command("coda.cli.compare:compare", name="compare", help="Compare runs problem by problem: better, or luck?")
 app.command("coda.cli.reporting:report", name="report", help="Write a report on runs: one page, Markdown and CSV.")
 app.command("coda.cli.harvest:harvest", name="harvest", help="Write training sets from recorded runs.")
+app.command("coda.cli.tracked:runs", name="runs", help="List tracked runs.")
+app.command("coda.cli.tracked:ui", name="ui", help="Open MLflow on the tracked runs.")
 app.command("coda.cli.compile:compile_", name="compile", help="Compile a pipeline for a model and a benchmark.")
 app.command("coda.cli.export:export", name="export", help="Write a compiled pipeline's prompts for use anywhere.")
 app.command("coda.cli.export:show", name="show", help="Show what a compiled pipeline holds and was measured at.")
