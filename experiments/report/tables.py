@@ -36,7 +36,7 @@ def results(runs: Iterable[Run]) -> list[tuple[str, ...]]:
 
 def effects(found: Iterable[Effect]) -> list[tuple[str, ...]]:
     """The comparisons; columns are `EFFECTS`."""
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for each in found:
         paired = each.comparison.paired
         gain = paired.difference
