@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from coda.optimize.findings import finding
@@ -62,11 +62,16 @@ def _numbers(prefix: str, values: Mapping[str, Any]) -> dict[str, float]:
     return {f"{prefix}/{name}": float(value) for name, value in values.items()}
 
 
+def rows_of(records: Iterable[Record]) -> Iterator[dict[str, Any]]:
+    """One row per record; long answers are cut."""
+    return map(_row, records)
+
+
 def table(records: Iterable[Record]) -> dict[str, list[Any]]:
-    """One row per record, as columns; long answers are cut."""
+    """The same as columns."""
     columns: dict[str, list[Any]] = {}
-    for record in records:
-        for name, value in _row(record).items():
+    for row in rows_of(records):
+        for name, value in row.items():
             columns.setdefault(name, []).append(value)
     return columns
 

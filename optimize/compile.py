@@ -42,6 +42,10 @@ from coda.program.types import Usage
 __all__ = ["Compilation", "CompileConfig", "CompileWatcher", "Compiler", "Measured", "Splits"]
 
 
+PROBE_DEMOS = 4
+"""Demos that tell whether an Engine keeps to a style; more make each request of the probe slower, and no clearer."""
+
+
 @dataclass(frozen=True)
 class Splits:
     """A benchmark in its three parts."""
@@ -176,17 +180,18 @@ class Compiler:
     def _probe(self) -> dict[Cell, Count]:
         """Count successes for each adapter style and mode, with labelled demos where the benchmark has some.
 
-        A few problems tell the styles apart. The modes of the best style then get three times as many more, since the
-        order of the paths hangs on them.
+        A few problems, with a few demos (`PROBE_DEMOS`), tell the styles apart. The modes of the best style then get three
+        times as many more, with all demos, since the order of the paths hangs on them.
         """
         demos = labelled(self._train().examples, self.config.demos, self.config.seed)
+        some = {name: each[:PROBE_DEMOS] for name, each in demos.items()}
         shown = {str(demo.problem) for each in demos.values() for demo in each}
         unseen = tuple(each for each in self._train().examples if each.problem.text.strip() not in shown)
         few, more = unseen[: self.config.probe], unseen[self.config.probe : 4 * self.config.probe]
         modes = probed(self.program.settings, self.program.modes(few[0].problem))
         grid: dict[Cell, Count] = {}
         for cell in cells(self.program.settings, modes):
-            if (found := self._count(f"probe-{'-'.join(cell)}", cell, demos, few)) is None:
+            if (found := self._count(f"probe-{'-'.join(cell)}", cell, some, few)) is None:
                 return grid
             grid[cell] = found
         for cell in [(best_style(grid), mode) for mode in modes] if more else []:
