@@ -180,8 +180,8 @@ class Compiler:
     def _probe(self) -> dict[Cell, Count]:
         """Count successes for each adapter style and mode, with labelled demos where the benchmark has some.
 
-        A few problems, with a few demos (`PROBE_DEMOS`), tell the styles apart. The modes of the best style then get three
-        times as many more, with all demos, since the order of the paths hangs on them.
+        A few problems, with a few demos (`PROBE_DEMOS`), tell the styles apart. The modes of the best style then get
+        three times as many more, with all demos, since the order of the paths hangs on them.
         """
         demos = labelled(self._train().examples, self.config.demos, self.config.seed)
         some = {name: each[:PROBE_DEMOS] for name, each in demos.items()}
