@@ -74,7 +74,7 @@ def worth_imitating(step: Step, good: Sequence[Attempt], right: bool) -> bool:
         return any(attempt.parts for attempt in good)
     shown = {exhibit(attempt) for attempt in good}
     if "verdict" in values:
-        return (values["verdict"] == "right") == (inputs.get("attempt") in shown)
+        return bool(values["verdict"] == "right") == (inputs.get("attempt") in shown)
     if "better" in values:
         sides = {side: inputs.get(side) in shown for side in ("first", "second")}
         return sides.pop(str(values["better"]), False) and not any(sides.values())

@@ -45,8 +45,9 @@ class _TextOnly:
         self: Any, signature: SignatureClass, demos: list[dict[str, Any]], inputs: dict[str, Any]
     ) -> list[dict[str, Any]]:
         """The instruction, the demos as turns, and the inputs."""
+        made: Any = signature
         return [
-            {"role": "system", "content": _system_message(type(self), signature, signature.instructions)},
+            {"role": "system", "content": _system_message(self.__class__, made, made.instructions)},
             *self.format_demos(signature, demos),
             {"role": "user", "content": self.format_user_message_content(signature, inputs, main_request=True)},
         ]
