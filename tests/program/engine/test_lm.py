@@ -230,7 +230,7 @@ print(Engine(EngineConfig(model="openai/test-model", api_base=sys.argv[1])).lm("
 """
     with LocalEngine("42") as local:
         ended = subprocess.run(
-            [sys.executable, "-X", "dev", "-W", "ignore::DeprecationWarning", "-c", program, local.api_base],
+            [sys.executable, "-W", "default", "-W", "ignore::DeprecationWarning", "-c", program, local.api_base],
             capture_output=True,
             text=True,
             check=True,
