@@ -44,7 +44,7 @@ def test_the_wheel_holds_every_source_and_data_file(built: Path) -> None:
     wanted = {"coda/py.typed"}
     for package in PACKAGES:
         for path in (ROOT / package).rglob("*"):
-            if path.suffix in {".py", ".jsonl", ".toml"} and "__pycache__" not in path.parts:
+            if path.suffix in {".py", ".jsonl", ".toml", ".html", ".css", ".js"} and "__pycache__" not in path.parts:
                 wanted.add(f"coda/{path.relative_to(ROOT).as_posix()}")
     assert wanted - names == set()
     assert "coda/data/samples/words.jsonl" in names

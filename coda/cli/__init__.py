@@ -22,7 +22,7 @@ app.command("coda.cli.evaluate:evaluate", name="eval", help="Measure a pipeline 
 app.command("coda.cli.verify:verify", name="verify", help="Grade recorded answers, and try ways to choose among them.")
 app.command("coda.cli.compare:compare", name="compare", help="Compare runs problem by problem: better, or luck?")
 app.command("coda.cli.gaps:gaps", name="gaps", help="Show where a run's right answers are found and lost.")
-app.command("coda.cli.reporting:report", name="report", help="Write a report on runs: one page, Markdown and CSV.")
+app.command("coda.cli.report:report", name="report", help="Write a report on runs: one page, Markdown and CSV.")
 app.command("coda.cli.harvest:harvest", name="harvest", help="Write training sets from recorded runs.")
 app.command("coda.cli.tracked:runs", name="runs", help="List tracked runs.")
 app.command("coda.cli.tracked:ui", name="ui", help="Open MLflow on the tracked runs.")

@@ -11,7 +11,7 @@ from coda.cli.consent import consents
 from coda.cli.console import emit_json, note
 from coda.cli.options import EngineOptions, Json, Options, ProgramOptions, TrackingOptions
 from coda.cli.progress import EvaluationBar
-from coda.cli.report import show_compilation
+from coda.cli.display import show_compilation
 from coda.experiments.compiling import compile_and_save, load_splits
 from coda.optimize.artifact import read_manifest
 from coda.optimize.compile import CompileConfig, Splits

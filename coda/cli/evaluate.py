@@ -103,7 +103,7 @@ def evaluate(
         tracking: Where MLflow keeps the run.
     """
     from coda.cli.console import note
-    from coda.cli.report import emit_json, show_summary
+    from coda.cli.display import emit_json, show_summary
     from coda.data.benchmarks import load
     from coda.optimize.rundir import RunDirectory
 
