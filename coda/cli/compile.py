@@ -9,9 +9,9 @@ from cyclopts import Parameter
 
 from coda.cli.consent import consents
 from coda.cli.console import emit_json, note
+from coda.cli.display import show_compilation
 from coda.cli.options import EngineOptions, Json, Options, ProgramOptions, TrackingOptions
 from coda.cli.progress import EvaluationBar
-from coda.cli.display import show_compilation
 from coda.experiments.compiling import compile_and_save, load_splits
 from coda.optimize.artifact import read_manifest
 from coda.optimize.compile import CompileConfig, Splits
@@ -31,6 +31,8 @@ class Where(Options):
     """Folder of the compiled pipeline; by default compiled/BENCHMARK."""
     run_dir: Path | None = None
     """Where the measurements go; the same command on the same directory goes on. By default runs/compile-BENCHMARK."""
+    register: Annotated[bool, Parameter(negative=())] = False
+    """Put the compiled pipeline into MLflow's registry; it becomes the champion only where its gain is proven."""
     yes: Annotated[bool, Parameter(name=("--yes", "-y"), negative=())] = False
     """Do not ask whether the estimated cost is all right."""
 
@@ -79,7 +81,7 @@ def compile_(
             config,
             run_dir=run_dir,
             out=folder,
-            tracking=((tracking or TrackingOptions()).tracker(), EvaluationBar, note),
+            tracking=((tracking or TrackingOptions()).tracker(register=where.register), EvaluationBar, note),
         )
     if json:
         emit_json(read_manifest(folder))

@@ -7,8 +7,8 @@ from pathlib import Path
 from rich.table import Table
 
 from coda.cli.console import emit_json, note, out
-from coda.cli.options import Json
 from coda.cli.display import show_summary
+from coda.cli.options import Json
 from coda.errors import RunError
 from coda.optimize.gap import GapReport
 from coda.optimize.summary import Summary, read_summary

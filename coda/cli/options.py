@@ -219,11 +219,17 @@ class TrackingOptions(Options):
     trace: Annotated[float, Field(ge=0, le=1)] = 0.0
     """The share of problems whose stages are traced in MLflow, from 0 to 1."""
 
-    def tracker(self) -> Tracker:
-        """The tracker; it opens its store at the first run."""
+    def tracker(self, *, register: bool = False) -> Tracker:
+        """The tracker; it opens its store at the first run.
+
+        Args:
+            register: Whether what is compiled goes into the model registry.
+        """
         from coda.experiments.tracking import Tracker
 
-        return Tracker(self.tracking_uri, directory=Path("runs"), experiment=self.experiment, trace=self.trace)
+        return Tracker(
+            self.tracking_uri, directory=Path("runs"), experiment=self.experiment, trace=self.trace, register=register
+        )
 
 
 def read_prices(text: str | None, option: str) -> Prices | None:
