@@ -31,7 +31,7 @@ class Where(Options):
     """Folder of the compiled pipeline; by default compiled/BENCHMARK."""
     run_dir: Path | None = None
     """Where the measurements go; the same command on the same directory goes on. By default runs/compile-BENCHMARK."""
-    register: Annotated[bool, Parameter(negative=())] = False
+    to_registry: Annotated[bool, Parameter(name="--register", negative=())] = False
     """Put the compiled pipeline into MLflow's registry; it becomes the champion only where its gain is proven."""
     yes: Annotated[bool, Parameter(name=("--yes", "-y"), negative=())] = False
     """Do not ask whether the estimated cost is all right."""
@@ -81,7 +81,7 @@ def compile_(
             config,
             run_dir=run_dir,
             out=folder,
-            tracking=((tracking or TrackingOptions()).tracker(register=where.register), EvaluationBar, note),
+            tracking=((tracking or TrackingOptions()).tracker(register=where.to_registry), EvaluationBar, note),
         )
     if json:
         emit_json(read_manifest(folder))
