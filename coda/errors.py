@@ -7,6 +7,7 @@
     ├── RunError        2    a run directory belongs to another configuration, or to another process
     ├── SandboxError    1    model-written code cannot be run safely here
     ├── EngineError     1    the Engine failed; ``kind`` says how
+    ├── NoGainError     1    a compiled program is not proven better, and only a better one was to be kept
     ├── TrackingError   1    MLflow's store failed where nothing can be done without it
     └── BudgetExceeded  3    the next request would break a limit that the user set
 
@@ -25,6 +26,7 @@ __all__ = [
     "DataError",
     "EngineError",
     "FaultKind",
+    "NoGainError",
     "RunError",
     "SandboxError",
     "TrackingError",
@@ -52,6 +54,10 @@ class CodaError(Exception):
     """Base of everything that CODA raises on purpose."""
 
     exit_status = 1
+
+
+class NoGainError(CodaError):
+    """Compiling has not made the program provably better, and only then was it to be kept."""
 
 
 class UsageError(CodaError):

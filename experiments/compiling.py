@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coda.data.benchmarks import load
-from coda.errors import CodaError
+from coda.errors import CodaError, NoGainError
 from coda.experiments.curve import Curve
 from coda.experiments.registry import register
 from coda.experiments.tracking import TrackedRun, Tracker
@@ -77,6 +77,7 @@ def compile_and_save(
 
     Raises:
         BudgetExceeded: The budget ended before the baseline was measured.
+        NoGainError: The gain is not proven, and ``config.require_gain`` asks for that; the measurements are kept.
         ArtifactError: ``out`` holds something else.
     """
     ensure_replaceable(out)
@@ -86,6 +87,8 @@ def compile_and_save(
     with tracker.run(f"compile {splits.test.name}", params=params, tags=tags) as run:
         watcher = _Watcher(run, show, say, Curve(run, program.own_engine))
         found = Compiler(program, splits, config, run_dir=run_dir, watcher=watcher).run()
+        if config.require_gain and (found.proof is None or not found.proof.proven):
+            raise NoGainError(_no_gain(found))
         save(
             found.best.program,
             out,
@@ -101,12 +104,27 @@ def compile_and_save(
                 "test/compiled": found.test.accuracy,
             }
         )
+        if found.proof is not None:
+            run.metrics({"test/gain": found.proof.difference.mean, "test/p": found.proof.p})
         run.artifact(out, "artefact")
         if (ledger := program.own_engine.ledger.path) is not None:
             run.artifact(ledger)
         if tracker.register:
             _register(out, run, run_dir / "test", say)
     return found
+
+
+def _no_gain(found: Compilation) -> str:
+    """Why nothing is published."""
+    if found.proof is None:
+        why = "no candidate was better than the baseline on validation, or the budget ended before the proof"
+    else:
+        gain = found.proof.difference
+        why = (
+            f"{found.best.name} gains {gain.mean * 100:+.1f} points on the test split, with an interval from "
+            f"{gain.low * 100:+.1f} to {gain.high * 100:+.1f} and p = {found.proof.p:.2g}"
+        )
+    return f"Nothing was published (--require-gain): {why}. Raise the budget, or go without --require-gain."
 
 
 def _register(folder: Path, run: TrackedRun, results: Path, say: Callable[[str], None]) -> None:

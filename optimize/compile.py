@@ -6,7 +6,7 @@ Four phases, each measured with the evaluator, so that each resumes with it:
 2. *baseline*: the pipeline as the Engine's profile suggests it, on the validation split;
 3. *search*: candidates with other demos and instructions, made from training problems by an optimizer
    (`coda.optimize.optimizers`), on the validation split;
-4. *proof*: the best of them on the test split, once.
+4. *proof*: the best of them and the baseline on the test split, once, pair by pair.
 """
 
 from __future__ import annotations
@@ -94,6 +94,8 @@ class Compilation:
         baseline: The uncompiled program, on validation.
         gain: Baseline against best, pair by pair on validation.
         test: The best program's figures on the test split.
+        proof: Baseline against best, pair by pair on the test split; ``None`` where the baseline itself is the best, or
+            the budget ended before both were measured.
         grid: What calibration counted.
         measured: All programs that were measured in full on validation, in order.
         stopped: Why it ended early; ``None`` where it did not.
@@ -103,6 +105,7 @@ class Compilation:
     baseline: Measured
     gain: PairedComparison
     test: Summary
+    proof: PairedComparison | None
     grid: dict[Cell, Count]
     measured: tuple[Measured, ...]
     stopped: str | None
@@ -165,9 +168,10 @@ class Compiler:
             self.watcher.on_phase("search", f"{self.config.optimizer}, candidates on validation")
             measured += [found for found in self._search(calibrated, search, baseline, helpers) if found is not None]
         best = max(measured, key=_merit)
-        self.watcher.on_phase("proof", f"{best.name} on the test split, once")
+        self.watcher.on_phase("proof", f"{best.name} and the baseline on the test split, once")
         test = self._measure("test", best.program, self.splits.test, self.config.test)
         return Compilation(
+            proof=None if best is baseline or test.stopped is not None else self._proof(),
             best=best,
             baseline=baseline,
             gain=self._gain(baseline, best),
@@ -176,6 +180,14 @@ class Compiler:
             measured=tuple(measured),
             stopped=test.stopped.message if test.stopped is not None else self._stopped(search, len(measured)),
         )
+
+    def _proof(self) -> PairedComparison | None:
+        """Compare the baseline with the best program on the test split, where both were measured in full."""
+        summary = self._measure("test-baseline", self.program, self.splits.test, self.config.test)
+        if summary.stopped is not None:
+            return None
+        scores = [{each.id: each.score for each in read_results(self.run_dir / n)} for n in ("test-baseline", "test")]
+        return compare_pairs([scores[0][key] for key in scores[1]], list(scores[1].values()))
 
     def _probe(self) -> dict[Cell, Count]:
         """Count successes for each adapter style and mode, with labelled demos where the benchmark has some.
@@ -260,9 +272,12 @@ class Compiler:
         return summary
 
     def _without_reserve(self, baseline: Summary) -> Limits:
-        """What the search may spend: the run's limits less twice what the test split costs at the baseline's rate."""
+        """What the search may spend: the run's limits less what the proof needs.
+
+        That is the test split for the baseline, and twice its price for the best program.
+        """
         problems = min(self.config.test or len(self.splits.test.examples), len(self.splits.test.examples))
-        share = 2 * problems / max(1, baseline.n)
+        share = 3 * problems / max(1, baseline.n)
         limits, budget = self.engine.config.limits, self.engine.budget
         calls = _left(limits.max_calls, budget.usage.calls + share * baseline.calls)
         tokens = _left(limits.max_tokens, budget.usage.tokens + share * baseline.tokens)

@@ -71,6 +71,8 @@ class CompileConfig(BaseModel):
     """Its address, where it is not that of --api-base."""
     reflection_api_key_env: str | None = None
     """The variable that holds its key, where it is not --api-key-env."""
+    require_gain: bool = False
+    """Publish nothing unless the gain over the baseline on the test split is proven (interval above 0, p < 0.05)."""
     seed: int = Field(default=0, ge=0)
     """Seed of everything that compiling draws at random."""
 

@@ -137,7 +137,7 @@ def phases(program: Coda, splits: Splits, config: CompileConfig, each: Cost) -> 
         Phase("probe", grid, one_call.times(grid)),
         Phase(f"search ({config.optimizer})", plan.rollouts, each.times(plan.rollouts)),
         Phase("candidates", candidates * validation, each.times(candidates * validation)),
-        Phase("proof", test, each.times(test)),
+        Phase("proof", 2 * test, each.times(2 * test)),
     )
 
 

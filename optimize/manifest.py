@@ -5,6 +5,7 @@ from __future__ import annotations
 from coda.data.benchmarks import Benchmark
 from coda.optimize.artifact import BenchmarkReference, Cost, Gain, Manifest, ModeTrials, Policy, Score, SplitReference
 from coda.optimize.compile import Compilation, CompileConfig, Splits
+from coda.optimize.stats import PairedComparison
 from coda.optimize.summary import Summary
 from coda.program.conductor import Coda
 from coda.program.types import Usage
@@ -21,7 +22,7 @@ def manifest_of(found: Compilation, splits: Splits, config: CompileConfig, progr
     """
     engine = program.own_engine
     measured = (("baseline", found.baseline.summary), ("compiled", found.best.summary), ("compiled", found.test))
-    gain = found.gain
+    compared = {"test": found.proof, "validation": found.gain}
     return Manifest(
         model=engine.config.model,
         profile=engine.profile.name,
@@ -30,18 +31,7 @@ def manifest_of(found: Compilation, splits: Splits, config: CompileConfig, progr
         optimizer=config.optimizer,
         arguments=config.model_dump(mode="json"),
         scores=tuple(_score(name, summary) for name, summary in measured),
-        gains=(
-            Gain(
-                against="baseline",
-                split="validation",
-                n=gain.difference.n,
-                difference=gain.difference.mean,
-                ci95=(gain.difference.low, gain.difference.high),
-                gained=gain.gained,
-                lost=gain.lost,
-                p=gain.p,
-            ),
-        ),
+        gains=tuple(_gain(split, gain) for split, gain in compared.items() if gain is not None),
         cost=Cost(**engine.budget.usage.model_dump(), seconds=round(engine.budget.seconds, 1)),
     )
 
@@ -62,6 +52,19 @@ def policy_of(found: Compilation, splits: Splits) -> Policy:
         for (adapter, mode), count in found.grid.items()
     )
     return Policy(adapter=settings.adapter, modes={task: tuple(dict.fromkeys(settings.paths))}, counts=counts)
+
+
+def _gain(split: str, gain: PairedComparison) -> Gain:
+    return Gain(
+        against="baseline",
+        split=split,
+        n=gain.difference.n,
+        difference=gain.difference.mean,
+        ci95=(gain.difference.low, gain.difference.high),
+        gained=gain.gained,
+        lost=gain.lost,
+        p=gain.p,
+    )
 
 
 def _benchmark(splits: Splits) -> BenchmarkReference:

@@ -58,6 +58,11 @@ class PairedComparison:
     lost: int
     p: float
 
+    @property
+    def proven(self) -> bool:
+        """Whether the second is better beyond doubt: the interval lies above 0, and p is below 0.05."""
+        return self.difference.low > 0 and self.p < 1 - LEVEL
+
 
 def wilson(successes: float, n: float, level: float = LEVEL) -> tuple[float, float]:
     """The score interval of a proportion (Wilson, JASA 22, 1927); sound for small ``n`` and near 0 and 1.

@@ -10,7 +10,7 @@ from coda.cli.console import emit_json, note, out
 from coda.optimize.compile import Compilation
 from coda.optimize.gap import GapReport
 from coda.optimize.measures import Share, StageMeasures
-from coda.optimize.stats import smallest_visible_gain
+from coda.optimize.stats import PairedComparison, smallest_visible_gain
 from coda.optimize.summary import Beside, Summary
 
 __all__ = ["emit_json", "show_compilation", "show_summary"]
@@ -80,6 +80,15 @@ def _gap(gap: GapReport) -> Table:
     return table
 
 
+def _gain(gain: PairedComparison) -> str:
+    """A paired comparison in words."""
+    return (
+        f"{gain.difference.mean * 100:+.1f} points "
+        f"({gain.difference.low * 100:+.1f} to {gain.difference.high * 100:+.1f}), "
+        f"{gain.gained} gained, {gain.lost} lost, p = {gain.p:.2g}"
+    )
+
+
 def show_compilation(found: Compilation, folder: Path) -> None:
     """Print what compiling came to."""
     table = Table(title="Measured on validation", title_justify="left", box=None, pad_edge=False)
@@ -98,17 +107,15 @@ def show_compilation(found: Compilation, folder: Path) -> None:
     out.print(table)
     out.print(_stages({"baseline": found.baseline.stages, found.best.name: found.best.stages}))
     gain = found.gain
-    out.print(
-        f"gain over the baseline: {gain.difference.mean * 100:+.1f} points "
-        f"({gain.difference.low * 100:+.1f} to {gain.difference.high * 100:+.1f}), "
-        f"{gain.gained} gained, {gain.lost} lost, p = {gain.p:.2g}"
-    )
+    out.print(f"gain over the baseline: {_gain(gain)}")
     note(
         f"{gain.difference.n} problems cannot show a difference of less than "
         f"{smallest_visible_gain(gain.difference.n) * 100:.0f} points."
     )
     low, high = found.test.ci95
     out.print(f"test split, once: [bold]{found.test.accuracy:.1%}[/] of {found.test.n}, {low:.1%} to {high:.1%}")
+    if found.proof is not None:
+        out.print(f"gain over the baseline there: {_gain(found.proof)}")
     if found.stopped:
         note(found.stopped)
     out.print(f"The compiled pipeline is in {folder}", markup=False)

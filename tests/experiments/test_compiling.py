@@ -12,8 +12,10 @@ import pytest
 from local_engine import LocalEngine
 
 from coda.data.benchmarks import Benchmark, Example
+from coda.errors import NoGainError
 from coda.experiments.compiling import compile_and_save
 from coda.experiments.tracking import Tracker
+from coda.optimize.artifact import read_manifest
 from coda.optimize.compile import Compilation, CompileConfig, Splits
 from coda.optimize.observers import Observer, Observers
 from coda.optimize.rundir import RunDirectory
@@ -47,7 +49,7 @@ def split(name: str, first: int, n: int) -> Benchmark:
     return Benchmark(name="curved sums", examples=examples, split=name, digest=name)
 
 
-SPLITS = Splits(train=split("train", 100, 10), validation=split("validation", 200, 8), test=split("test", 300, 4))
+SPLITS = Splits(train=split("train", 100, 10), validation=split("validation", 200, 8), test=split("test", 300, 8))
 
 
 def imitator(messages: list[dict[str, Any]]) -> str:
@@ -64,7 +66,9 @@ def silent(name: str) -> Iterator[Observer]:
     yield Observers()
 
 
-def compiled(tracker: Tracker, folder: Path) -> tuple[Compilation, list[str], int]:
+def compiled(
+    tracker: Tracker, folder: Path, splits: Splits = SPLITS, effort: CompileConfig = CONFIG
+) -> tuple[Compilation, list[str], int]:
     """What compiling came to, what was said, and how many requests the server saw."""
     said: list[str] = []
     with LocalEngine(imitator) as server, RunDirectory(folder / "run") as directory:
@@ -72,8 +76,8 @@ def compiled(tracker: Tracker, folder: Path) -> tuple[Compilation, list[str], in
         with Engine(config, ledger=Ledger(directory.calls)) as engine:
             found = compile_and_save(
                 Coda(SETTINGS, engine=engine),
-                SPLITS,
-                CONFIG,
+                splits,
+                effort,
                 run_dir=folder / "run",
                 out=folder / "art",
                 tracking=(tracker, silent, said.append),
@@ -118,3 +122,18 @@ def test_registry_is_left_alone_unless_it_is_asked_for(store: Path, client: Mlfl
     _, said, _ = compiled(Tracker(directory=store), tmp_path)
     assert {model.name for model in client.search_registered_models()} == before
     assert not [line for line in said if line.startswith("registry")]
+
+
+PROVEN = CONFIG.model_copy(update={"require_gain": True})
+
+
+def test_only_what_is_proven_better_is_published_where_that_is_required(store: Path, tmp_path: Path) -> None:
+    if not shared_sandbox().available:
+        pytest.skip(f"no sandbox here: {shared_sandbox().why}")
+    compiled(Tracker(directory=store), tmp_path / "many", effort=PROVEN)
+    assert [gain.split for gain in read_manifest(tmp_path / "many" / "art").gains] == ["test", "validation"]
+    few = Splits(train=SPLITS.train, validation=SPLITS.validation, test=split("test", 300, 4))
+    with pytest.raises(NoGainError, match=r"\+100.0 points on the test split.* p = 0.12"):
+        compiled(Tracker(directory=store), tmp_path / "few", few, PROVEN)
+    assert not (tmp_path / "few" / "art").exists()
+    assert (tmp_path / "few" / "run" / "test").exists()

@@ -15,6 +15,7 @@ from coda.data.benchmarks import Benchmark, Example
 from coda.errors import BudgetExceeded
 from coda.optimize.compile import Compilation, CompileConfig, Compiler, Splits
 from coda.optimize.observers import Observer, Observers
+from coda.optimize.summary import read_summary
 from coda.program.conductor import Coda
 from coda.program.engine import Engine, EngineConfig
 from coda.program.settings import Limits, Settings
@@ -102,7 +103,11 @@ def test_it_finds_the_style_the_mode_and_the_demos_that_work(tmp_path: Path) -> 
         "labelled-0",
         "bootstrapped-1",
         "test",
+        "test-baseline",
     ]
+    assert found.proof is not None
+    assert (found.proof.gained, found.proof.lost, found.proof.difference.mean) == (5, 0, 1.0)
+    assert not found.proof.proven, "five problems prove nothing: p = 1/16"
 
 
 def test_demos_come_from_training_problems_alone(tmp_path: Path) -> None:
@@ -114,11 +119,13 @@ def test_demos_come_from_training_problems_alone(tmp_path: Path) -> None:
     assert shown <= train
 
 
-def test_the_test_split_is_asked_once_and_only_of_the_best_program(tmp_path: Path) -> None:
+def test_the_test_split_is_asked_once_and_only_of_the_best_program_and_the_baseline(tmp_path: Path) -> None:
     with LocalEngine(imitator) as server:
         found, _ = compiled(server, tmp_path)
         tested = [b for b in server.bodies if re.search(r"What is 30\d \+ 5", b["messages"][-1]["content"])]
-    assert len(tested) == found.test.calls == 2 * 5
+    of_best = [body for body in tested if len(body["messages"]) > 2]
+    assert len(of_best) == found.test.calls == 2 * 5
+    assert len(tested) - len(of_best) == read_summary(tmp_path / "test-baseline").calls
 
 
 def test_the_same_call_again_asks_nothing(tmp_path: Path) -> None:
