@@ -147,10 +147,7 @@ class Compiler:
             EngineError: The Engine is down.
             UsageError: A model that should help cannot be reached.
         """
-        with helping(self.engine, self.config) as helpers:
-            return self._run(helpers)
-
-    def _run(self, helpers: Helpers) -> Compilation:
+        helpers = helping(self.engine, self.config)
         self.watcher.on_phase("baseline", "the pipeline as it is, on validation")
         baseline = self._on_validation("baseline", self.program)
         if baseline is None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from coda.errors import UsageError
 from coda.optimize.config import CompileConfig
 from coda.program.engine import Engine
-from coda.program.settings import Limits
 
 
 @dataclass(frozen=True)
@@ -25,12 +22,11 @@ class Helpers:
     reflection: Engine | None = None
 
 
-@contextmanager
-def helping(engine: Engine, config: CompileConfig) -> Iterator[Helpers]:
-    """Open the teacher and the reflection model, where they are named; they share the run's budget and ledger.
+def helping(engine: Engine, config: CompileConfig) -> Helpers:
+    """Open the teacher and the reflection model, where they are named; they are companions of the Engine.
 
     Args:
-        engine: The Engine that is compiled for; address, key and limits are its own where no other are named.
+        engine: The Engine that is compiled for; address and key are its own where no other are named.
         config: Names them.
 
     Raises:
@@ -41,32 +37,24 @@ def helping(engine: Engine, config: CompileConfig) -> Iterator[Helpers]:
             "--max-usd cannot hold for --teacher-model and --reflection-model, whose prices are not known. "
             "Limit them with --max-tokens or --max-calls."
         )
-    with ExitStack() as stack:
 
-        def open_(model: str | None, api_base: str | None, key: str | None) -> Engine | None:
-            if model is None:
-                return None
-            own = engine.config
-            helper = Engine(
-                own.model_copy(
-                    update={
-                        "model": model,
-                        "api_base": api_base or own.api_base,
-                        "api_key_env": key or own.api_key_env,
-                        "profile": None,
-                        "effort": None,
-                        "prices": None,
-                        "limits": Limits(),
-                    }
-                )
-            )
-            stack.callback(helper.close)
-            helper.budget = engine.budget
-            helper.ledger = engine.ledger
-            helper.check()
-            return helper
+    def open_(model: str | None, api_base: str | None, key: str | None) -> Engine | None:
+        if model is None:
+            return None
+        own = engine.config
+        other = {
+            "model": model,
+            "api_base": api_base or own.api_base,
+            "api_key_env": key or own.api_key_env,
+            "profile": None,
+            "effort": None,
+            "prices": None,
+        }
+        helper = engine.companion(own.model_copy(update=other))
+        helper.check()
+        return helper
 
-        yield Helpers(
-            open_(config.teacher_model, config.teacher_api_base, config.teacher_api_key_env),
-            open_(config.reflection_model, config.reflection_api_base, config.reflection_api_key_env),
-        )
+    return Helpers(
+        open_(config.teacher_model, config.teacher_api_base, config.teacher_api_key_env),
+        open_(config.reflection_model, config.reflection_api_base, config.reflection_api_key_env),
+    )

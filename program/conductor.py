@@ -110,22 +110,23 @@ class Coda(dspy.Module):
     async def _pass(self, problem: Problem, story: Story, number: int) -> Pass:
         """Plan, follow the paths, and reconcile what they gave; each only if what came before it did not agree."""
         settings, modes, before = self.settings.at(problem.task), self.modes(problem), story.attempts
-        agreed, plan = self.verifier.agreed, Plan(paths=())
+        agreed, plan, done = self.verifier.agreed, Plan(paths=()), False
         attempts: tuple[Attempt, ...] = ()
         with passing(number):
             if settings.straight and settings.plan and settings.quorum and not before:
                 plan = self.planner.default_plan(problem, modes).first(settings.quorum)
                 emit("plan", problem, plan)
                 attempts = await self.executor.acall(problem, plan.paths, agreed)
-            if not attempts or not (await agreed(problem, attempts) or story.hopeless(attempts)):
+                done = await agreed(problem, attempts) or story.hopeless(attempts)
+            if not attempts or not done:
                 more = await self.planner.acall(problem, modes, len(plan.paths))
                 emit("plan", problem, more)
                 seen = (*before, *attempts)
                 attempts += await self.executor.acall(problem, more.paths, agreed, seen, len(plan.paths))
                 plan = plan.followed_by(more)
-            seen = (*before, *attempts)
-            if settings.reflect and not (await agreed(problem, seen) or story.hopeless(attempts)):
-                consolidated = await self.reflector.acall(problem, seen)
+                done = await agreed(problem, (*before, *attempts)) or story.hopeless(attempts)
+            if settings.reflect and not done:
+                consolidated = await self.reflector.acall(problem, (*before, *attempts))
                 if consolidated is not None:
                     emit("reflection", problem, consolidated)
                     attempts += (consolidated,)

@@ -6,7 +6,6 @@ from typing import Any
 
 from dspy.teleprompt import SIMBA, BetterTogether, BootstrapFewShotWithRandomSearch, MIPROv2
 
-from coda.optimize.demos import labelled, with_demos
 from coda.optimize.optimizers.instructions import ByRollouts, gepa
 from coda.optimize.optimizers.session import MANY, Session
 
@@ -97,7 +96,7 @@ class Together(ByRollouts):
         instructions = gepa(session)
         instructions.max_metric_calls = max(1, session.rollouts // 2)
         # Its teacher is the student as it is: with other instructions, a teacher counts as another program.
-        student = session.student(with_demos(session.program, labelled(session.bench.train, config.demos, config.seed)))
+        student = session.teacher()
         student.set_lm(session.lm)
         optimizer = BetterTogether(metric=session.accepting, demos=demos, instructions=instructions)
         return optimizer.compile(

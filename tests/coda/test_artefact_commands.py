@@ -10,8 +10,6 @@ import pytest
 from compiled import compiled
 from local_engine import LocalEngine
 
-from coda.cli import app
-from coda.cli.console import run
 from coda.optimize.artifact import BenchmarkReference, Gain, Manifest, ModeTrials, Policy, Score, Trials, save
 from coda.program.conductor import Coda
 from coda.program.settings import Settings
@@ -34,23 +32,6 @@ POLICY = Policy(
     ),
     choices={"plan": {"on": Trials(successes=9, trials=18), "off": Trials(successes=12, trials=18)}},
 )
-
-
-@pytest.fixture(autouse=True)
-def _in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture
-def call(capsys: pytest.CaptureFixture[str]) -> Any:
-    """Run a command: its exit status, stdout, stderr on one line."""
-
-    def run_command(*arguments: str) -> tuple[int, str, str]:
-        status = run(app, list(arguments))
-        captured = capsys.readouterr()
-        return status, captured.out, " ".join(captured.err.split())
-
-    return run_command
 
 
 @pytest.fixture

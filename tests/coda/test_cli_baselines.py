@@ -13,8 +13,6 @@ import pytest
 from local_engine import LocalEngine
 from mlflow import MlflowClient
 
-from coda.cli import app
-from coda.cli.console import run
 from coda.experiments.equal_tokens import worth
 
 STEADY = (
@@ -27,23 +25,6 @@ STEADY = (
     "--set",
     "straight=false",
 )
-
-
-@pytest.fixture(autouse=True)
-def _in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture
-def call(capsys: pytest.CaptureFixture[str]) -> Any:
-    """Run a command: its exit status, stdout, stderr on one line."""
-
-    def run_command(*arguments: str) -> tuple[int, str, str]:
-        status = run(app, list(arguments))
-        captured = capsys.readouterr()
-        return status, captured.out, " ".join(captured.err.split())
-
-    return run_command
 
 
 def answered(messages: list[dict[str, Any]]) -> str:

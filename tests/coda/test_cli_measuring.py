@@ -10,26 +10,6 @@ from typing import Any
 import pytest
 from local_engine import UNAUTHORIZED, LocalEngine
 
-from coda.cli import app
-from coda.cli.console import run
-
-
-@pytest.fixture(autouse=True)
-def _in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture
-def call(capsys: pytest.CaptureFixture[str]) -> Any:
-    """Run a command: its exit status, stdout, stderr on one line."""
-
-    def run_command(*arguments: str) -> tuple[int, str, str]:
-        status = run(app, list(arguments))
-        captured = capsys.readouterr()
-        return status, captured.out, " ".join(captured.err.split())
-
-    return run_command
-
 
 def on(server: LocalEngine) -> list[str]:
     return ["--model", "openai/test-model", "--api-base", server.api_base]
