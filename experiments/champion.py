@@ -13,11 +13,8 @@ from coda.optimize.artifact import Gain, Manifest
 from coda.optimize.identity import identify
 from coda.optimize.records import read_results
 from coda.optimize.rundir import read_config
-from coda.optimize.stats import compare_pairs
+from coda.optimize.stats import compare_pairs, proven_gain
 from coda.program.conductor import Coda
-
-LEVEL = 0.05
-"""The p-value below which a gain counts as proven, if its interval lies above 0 too."""
 
 
 class Scores(BaseModel):
@@ -122,7 +119,7 @@ def challenge(challenger: Scores | None, champion: Scores | None, version: int) 
 
 def _ruling(gain: Gain, proven: str, not_proven: str) -> Ruling:
     low, high = (100 * bound for bound in gain.ci95)
-    champion = low > 0 and gain.p < LEVEL
+    champion = proven_gain(gain.ci95[0], gain.p)
     return Ruling(
         champion,
         f"It is {proven if champion else not_proven}: {100 * gain.difference:+.1f} points on {gain.n} {gain.split} "

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from statistics import NormalDist, fmean
 
 LEVEL = 0.95
+SIGNIFICANT = 0.05
 
 RESAMPLES = 10_000
 """Bootstrap resamples: the interval's ends then vary by about 1 % of its width from seed to seed."""
@@ -61,7 +62,12 @@ class PairedComparison:
     @property
     def proven(self) -> bool:
         """Whether the second is better beyond doubt: the interval lies above 0, and p is below 0.05."""
-        return self.difference.low > 0 and self.p < 1 - LEVEL
+        return proven_gain(self.difference.low, self.p)
+
+
+def proven_gain(low: float, p: float) -> bool:
+    """Whether a difference is a gain beyond doubt: its interval begins above 0, and its p-value below `SIGNIFICANT`."""
+    return low > 0 and p < SIGNIFICANT
 
 
 def wilson(successes: float, n: float, level: float = LEVEL) -> tuple[float, float]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from coda.program.answers import parsed
 from coda.program.concurrency import gather_ordered
 from coda.program.tools.sandbox import RunLimits, Sandbox
 
@@ -68,11 +69,8 @@ def alike(found: Sequence[tuple[str, ...]]) -> list[list[int]]:
 
 
 def _functions(program: str) -> list[str]:
-    try:
-        body = ast.parse(program).body
-    except (SyntaxError, ValueError, MemoryError, RecursionError):
-        return []
-    return [node.name for node in body if isinstance(node, ast.FunctionDef)]
+    tree = parsed(program)
+    return [node.name for node in tree.body if isinstance(node, ast.FunctionDef)] if tree is not None else []
 
 
 def _is_plain_call(source: str, function: str) -> bool:

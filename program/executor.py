@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 import dspy
 
-from coda.program.answers import extract
+from coda.program.answers import extract, parsed
 from coda.program.concurrency import Branches
 from coda.program.events import emit
 from coda.program.presentation import solved_parts, statement
@@ -235,10 +235,8 @@ def _unless_ok(finish: Finish) -> Finish:
 
 def _essence(program: str | None) -> str:
     """A program without its comments and layout: the same mistake in another layout is the same attempt."""
-    try:
-        return ast.dump(ast.parse(program or ""))
-    except (SyntaxError, ValueError, MemoryError, RecursionError):
-        return " ".join((program or "").split())
+    tree = parsed(program or "")
+    return ast.dump(tree) if tree is not None else " ".join((program or "").split())
 
 
 def _ended(tasks: list[asyncio.Task[Attempt]]) -> tuple[Attempt, ...]:

@@ -6,6 +6,6 @@ that counts in the vote is the answer that is graded.
 
 from coda.program.answers.equivalence import aequivalent, equivalent, group, normal
 from coda.program.answers.extraction import extract
-from coda.program.answers.programs import extract_program
+from coda.program.answers.programs import extract_program, parsed
 
-__all__ = ["aequivalent", "equivalent", "extract", "extract_program", "group", "normal"]
+__all__ = ["aequivalent", "equivalent", "extract", "extract_program", "group", "normal", "parsed"]

@@ -36,7 +36,7 @@ def extract_program(text: str) -> str | None:
 
 def looks_like_program(text: str) -> bool:
     """Whether a text parses as Python and does something: calls, assigns, defines or imports."""
-    tree = _parsed(text)
+    tree = parsed(text)
     if tree is None or any(isinstance(node, ast.Return) for node in tree.body):
         return False
     return any(not isinstance(node, ast.Expr) or isinstance(node.value, ast.Call) for node in tree.body)
@@ -72,7 +72,8 @@ def _bare_program(text: str) -> str | None:
     return None
 
 
-def _parsed(text: str) -> ast.Module | None:
+def parsed(text: str) -> ast.Module | None:
+    """A program's syntax tree; ``None`` where it is none, or too long for one. Never warns."""
     if not text or len(text) > LONGEST:
         return None
     try:
