@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
+from imitating import imitator
+from imitating import split as sums
 from local_engine import LocalEngine
 
-from coda.data.benchmarks import Benchmark, Example
 from coda.errors import NoGainError
 from coda.experiments.compiling import compile_and_save
 from coda.experiments.tracking import Tracker
@@ -24,7 +25,6 @@ from coda.program.engine import Engine, EngineConfig
 from coda.program.engine.ledger import Ledger
 from coda.program.settings import Settings
 from coda.program.tools.sandbox import shared_sandbox
-from coda.program.types import Problem
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -35,30 +35,8 @@ SETTINGS = Settings(
 )
 
 
-def split(name: str, first: int, n: int) -> Benchmark:
-    examples = tuple(
-        Example(
-            id=f"{name}-{i}",
-            problem=Problem(text=f"What is {i} + 5?"),
-            answer=str(i + 5),
-            program=f"print({i} + 5)" if name == "train" else None,
-            split=name,
-        )
-        for i in range(first, first + n)
-    )
-    return Benchmark(name="curved sums", examples=examples, split=name, digest=name)
-
-
+split = partial(sums, benchmark="curved sums")
 SPLITS = Splits(train=split("train", 100, 10), validation=split("validation", 200, 8), test=split("test", 300, 8))
-
-
-def imitator(messages: list[dict[str, Any]]) -> str:
-    """Writes a right program when it has seen one without any markers; else it rambles."""
-    shown = [message["content"] for message in messages if message["role"] == "assistant"]
-    if any(text.startswith("print(") for text in shown):
-        first, second = re.findall(r"\d+", messages[-1]["content"])[:2]
-        return f"print({first} + {second})"
-    return "That is hard to say. Maybe 7."
 
 
 @contextmanager

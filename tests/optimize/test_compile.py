@@ -6,12 +6,11 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
+from imitating import imitator, split
 from local_engine import LocalEngine
 
-from coda.data.benchmarks import Benchmark, Example
 from coda.errors import BudgetExceeded
 from coda.optimize.compile import Compilation, CompileConfig, Compiler, Splits
 from coda.optimize.observers import Observer, Observers
@@ -20,7 +19,6 @@ from coda.program.conductor import Coda
 from coda.program.engine import Engine, EngineConfig
 from coda.program.settings import Limits, Settings
 from coda.program.tools.sandbox import shared_sandbox
-from coda.program.types import Problem
 
 CONFIG = CompileConfig(optimizer="random-search", probe=3, candidates=2, demos=2, concurrency=4)
 SETTINGS = Settings(adapter="fields", plan=False, reflect=False, paths=("reason", "code"), quorum=2)
@@ -32,30 +30,7 @@ def _needs_sandbox() -> None:
         pytest.skip(f"no sandbox here: {shared_sandbox().why}")
 
 
-def split(name: str, first: int, n: int) -> Benchmark:
-    examples = tuple(
-        Example(
-            id=f"{name}-{i}",
-            problem=Problem(text=f"What is {i} + 5?"),
-            answer=str(i + 5),
-            program=f"print({i} + 5)" if name == "train" else None,
-            split=name,
-        )
-        for i in range(first, first + n)
-    )
-    return Benchmark(name="sums", examples=examples, split=name, digest=name)
-
-
 SPLITS = Splits(train=split("train", 100, 12), validation=split("validation", 200, 6), test=split("test", 300, 5))
-
-
-def imitator(messages: list[dict[str, Any]]) -> str:
-    """Writes a right program when it has seen one without any markers; else it rambles."""
-    shown = [message["content"] for message in messages if message["role"] == "assistant"]
-    if any(text.startswith("print(") for text in shown):
-        first, second = re.findall(r"\d+", messages[-1]["content"])[:2]
-        return f"print({first} + {second})"
-    return "That is hard to say. Maybe 7."
 
 
 class Quiet:
