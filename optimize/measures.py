@@ -12,11 +12,11 @@ They are made of the run's own records, so that whatever was measured can be ask
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from itertools import combinations
 
 from coda.optimize.records import GradedAttempt, Record
+from coda.program.planner import likeness
 from coda.program.types import Frozen, Path
 
 
@@ -99,7 +99,7 @@ def diversity(paths: Sequence[Path]) -> float:
 
     Paths in different modes are as different as can be.
     """
-    pairs = [_distance(a, b) for a, b in combinations(paths, 2)]
+    pairs = [1.0 - likeness(a, b) for a, b in combinations(paths, 2)]
     return sum(pairs) / len(pairs) if pairs else 0.0
 
 
@@ -116,19 +116,6 @@ def plurality_right(record: Record) -> bool:
 def every_graded(record: Record) -> list[GradedAttempt]:
     """All attempts of a record, those that were refined away included."""
     return [each for attempt in record.attempts for each in (*attempt.earlier, attempt)]
-
-
-def _distance(a: Path, b: Path) -> float:
-    if a.mode != b.mode:
-        return 1.0
-    first, second = _words(a), _words(b)
-    together = first | second
-    return 1.0 - len(first & second) / len(together) if together else 0.0
-
-
-def _words(path: Path) -> set[str]:
-    steps = " ".join(step.action for step in path.steps)
-    return set(re.findall(r"\w+", f"{path.approach} {steps}".lower()))
 
 
 def _share(hits: Sequence[bool]) -> Share:

@@ -99,8 +99,15 @@ def distinct(paths: Iterable[Path]) -> list[Path]:
 
 def same_idea(one: Path, other: Path) -> bool:
     """Whether two paths have one mode and nearly the same words."""
+    return likeness(one, other) >= ALIKE
+
+
+def likeness(one: Path, other: Path) -> float:
+    """The share of two paths' words that they have in common (Jaccard index); 0 for paths in different modes."""
     a, b = _words(one), _words(other)
-    return one.mode == other.mode and (a == b or len(a & b) >= ALIKE * len(a | b))
+    if one.mode != other.mode:
+        return 0.0
+    return len(a & b) / len(a | b) if a | b else 1.0
 
 
 def in_order_of_modes(paths: Sequence[Path], modes: Sequence[Mode]) -> list[Path]:

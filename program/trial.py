@@ -21,13 +21,18 @@ async def try_program(sandbox: Sandbox, problem: Problem, program: str, settings
     A program that should compute an answer and prints nothing, or nothing that can be the answer, has failed; its
     feedback says so.
     """
-    limits = RunLimits(timeout=settings.exec_timeout, memory_mb=settings.exec_memory_mb)
+    limits = run_limits(settings)
     tests = visible_tests(problem)
     if tests:
         execution = await _tested(sandbox, program, tests, problem.entry_point, limits)
     else:
         execution = await sandbox.run(program, limits=limits)
     return read_run(problem, execution)
+
+
+def run_limits(settings: Settings) -> RunLimits:
+    """What one run of a program may use."""
+    return RunLimits(timeout=settings.exec_timeout, memory_mb=settings.exec_memory_mb)
 
 
 def read_run(problem: Problem, execution: Execution) -> Execution:

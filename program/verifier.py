@@ -23,7 +23,8 @@ from coda.program.standings import (
     standing_of,
     standings,
 )
-from coda.program.tools.sandbox import RunLimits, Sandbox
+from coda.program.tools.sandbox import Sandbox
+from coda.program.trial import run_limits
 from coda.program.types import Attempt, Problem, Ranked, Verdict
 from coda.signatures.verification import Compare, Judge, WriteInputs
 
@@ -240,8 +241,7 @@ class Verifier(Stage):
         calls = readable_calls(asked.get("calls") or asked.text, function)
         if not calls:
             return []
-        limits = RunLimits(timeout=self.settings.exec_timeout, memory_mb=self.settings.exec_memory_mb)
-        classes = alike(await behaviours(self.sandbox, programs, calls, limits))
+        classes = alike(await behaviours(self.sandbox, programs, calls, run_limits(self.settings)))
         return ordered([standing_of(sorted(members[place] for place in each), attempts) for each in classes])
 
 

@@ -56,11 +56,7 @@ def _show_beside(summary: Summary) -> None:
         table.add_row(name, f"{accuracy:.1%}", f"{low:.1%} to {high:.1%}", f"{tokens:.0f}")
     out.print(table)
     for each in summary.beside:
-        low, high = each.gain_ci95
-        out.print(
-            f"gain over {_name(each)}: {each.gain * 100:+.1f} points ({low * 100:+.1f} to {high * 100:+.1f}), "
-            f"{each.gained} gained, {each.lost} lost, p = {each.p:.2g}"
-        )
+        out.print(f"gain over {_name(each)}: {_gain(each.gain, each.gain_ci95, each)}")
 
 
 def _name(baseline: Beside) -> str:
@@ -80,13 +76,17 @@ def _gap(gap: GapReport) -> Table:
     return table
 
 
-def _gain(gain: PairedComparison) -> str:
-    """A paired comparison in words."""
+def _gain(mean: float, interval: tuple[float, float], flips: Beside | PairedComparison) -> str:
+    """A gain in words, with its interval, the problems that flipped, and p."""
+    low, high = interval
     return (
-        f"{gain.difference.mean * 100:+.1f} points "
-        f"({gain.difference.low * 100:+.1f} to {gain.difference.high * 100:+.1f}), "
-        f"{gain.gained} gained, {gain.lost} lost, p = {gain.p:.2g}"
+        f"{mean * 100:+.1f} points ({low * 100:+.1f} to {high * 100:+.1f}), "
+        f"{flips.gained} gained, {flips.lost} lost, p = {flips.p:.2g}"
     )
+
+
+def _paired(gain: PairedComparison) -> str:
+    return _gain(gain.difference.mean, (gain.difference.low, gain.difference.high), gain)
 
 
 def show_compilation(found: Compilation, folder: Path) -> None:
@@ -107,7 +107,7 @@ def show_compilation(found: Compilation, folder: Path) -> None:
     out.print(table)
     out.print(_stages({"baseline": found.baseline.stages, found.best.name: found.best.stages}))
     gain = found.gain
-    out.print(f"gain over the baseline: {_gain(gain)}")
+    out.print(f"gain over the baseline: {_paired(gain)}")
     note(
         f"{gain.difference.n} problems cannot show a difference of less than "
         f"{smallest_visible_gain(gain.difference.n) * 100:.0f} points."
@@ -115,7 +115,7 @@ def show_compilation(found: Compilation, folder: Path) -> None:
     low, high = found.test.ci95
     out.print(f"test split, once: [bold]{found.test.accuracy:.1%}[/] of {found.test.n}, {low:.1%} to {high:.1%}")
     if found.proof is not None:
-        out.print(f"gain over the baseline there: {_gain(found.proof)}")
+        out.print(f"gain over the baseline there: {_paired(found.proof)}")
     if found.stopped:
         note(found.stopped)
     out.print(f"The compiled pipeline is in {folder}", markup=False)
